@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 
 from evertally.audit.dynamic_streams import Pair, Players, Stream
 from evertally.audit.scripts import ALWAYS, NEVER
+from evertally.audit.watching import watched
 from evertally.counting.process import FloatArray, IntArray
 from evertally.dynamic.node import SizeRelease
 from evertally.noise import DiscreteLaplace, ItemSource, Law, ZeroNoise
@@ -105,29 +105,14 @@ class Releases:
 def releases_of(players: Players, stream: Stream, key: FixedKey) -> Releases:
     """Plays a stream, and lets the static mechanism (and the sizes of nodes) tell what they were asked for."""
     noted = Releases()
-    with noting(type(players.model._taken.static), noted), noting(SizeRelease, noted):
+
+    def note(_: Any, data: IntArray, budget: Any, place: Any, *more: Any) -> None:
+        noted.note(data, budget, place)
+
+    with watched(type(players.model._taken.static), "fit", note), watched(SizeRelease, "fit", note):
         for _ in players.play(stream, key):
             pass
     return noted
-
-
-@contextmanager
-def noting(kind: Any, noted: Releases) -> Iterator[None]:
-    """Releases of all static mechanisms of a class, written down for the time of a `with` block."""
-    fit, own = kind.fit, "fit" in vars(kind)
-
-    def watched(self: Any, data: IntArray, budget: Any, place: Any, size_hint: int | None = None) -> Any:
-        noted.note(data, budget, place)
-        return fit(self, data, budget, place, size_hint)
-
-    kind.fit = watched
-    try:
-        yield
-    finally:
-        if own:
-            kind.fit = fit
-        else:
-            del kind.fit
 
 
 @dataclass(frozen=True)

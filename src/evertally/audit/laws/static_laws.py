@@ -9,8 +9,6 @@ program, the laws are those that it draws (dynamic-data 2.4 and 3.2): scale >= l
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +20,7 @@ from evertally.audit.dynamic_streams import Players
 from evertally.audit.laws.own_arithmetic import epsilon_of, rho_of
 from evertally.audit.laws.tap import Tap
 from evertally.audit.report import Report
+from evertally.audit.watching import watched
 from evertally.dynamic.node import SizeRelease
 from evertally.dynamic.parts import Place
 from evertally.privacy import PureDP
@@ -31,24 +30,6 @@ _TICKS = 12
 _MOST_CELLS = 64
 
 Asked = tuple[Any, Any, int]  # the mechanism, the budget, and how many cells its data have
-
-
-@contextmanager
-def _noting(kind: Any, asked: dict[tuple[str, str, int], Asked]) -> Iterator[None]:
-    fit, own = kind.fit, "fit" in vars(kind)
-
-    def watched(self: Any, data: Any, budget: Any, place: Any, size_hint: int | None = None) -> Any:
-        asked.setdefault((type(self).__name__, str(budget), len(data)), (self, budget, len(data)))
-        return fit(self, data, budget, place, size_hint)
-
-    kind.fit = watched
-    try:
-        yield
-    finally:
-        if own:
-            kind.fit = fit
-        else:
-            del kind.fit
 
 
 def has_static(model: Dynamic) -> bool:
@@ -68,7 +49,11 @@ def static_report(model: Dynamic) -> Report:
     small = _copy(model, _TICKS, 3)
     players = Players(small, min(_TICKS, small.horizon or _TICKS))
     asked: dict[tuple[str, str, int], Asked] = {}
-    with _noting(type(small._taken.static), asked), _noting(SizeRelease, asked):
+
+    def note(mechanism: Any, data: Any, budget: Any, *_: Any) -> None:
+        asked.setdefault((type(mechanism).__name__, str(budget), len(data)), (mechanism, budget, len(data)))
+
+    with watched(type(small._taken.static), "fit", note), watched(SizeRelease, "fit", note):
         for pair in lifetimes(small, _TICKS)[:3]:
             for _ in players.play(pair.left, FixedKey()):
                 pass

@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,7 @@ from evertally.audit.dynamic_inputs import FixedKey
 from evertally.audit.spec_down.neighbours import Pair
 from evertally.audit.spec_down.playing import Way, played
 from evertally.audit.spec_down.search import Search
+from evertally.audit.watching import watched
 from evertally.dynamic.node import SizeRelease
 from evertally.selection import histograms
 
@@ -50,12 +51,12 @@ class ReleaseSearch(Search):
         with ExitStack() as stack:
             for look in _LOOKS:
                 stack.enter_context(
-                    _watched(look, "release", lambda one, items, source, node: _look(found, one, items, node))
+                    watched(look, "release", lambda one, items, source, node: _look(found, one, items, node))
                 )
             if static is not None:
                 for kind in (type(static), SizeRelease):
                     stack.enter_context(
-                        _watched(kind, "fit", lambda one, data, budget, place, *_: _fit(found, data, budget, place))
+                        watched(kind, "fit", lambda one, data, budget, place, *_: _fit(found, data, budget, place))
                     )
             played(self.small, self.ticks_of(stream), FixedKey(), way)
         return found
@@ -75,25 +76,6 @@ class ReleaseSearch(Search):
     def lost(self, pair: Pair, way: Way) -> float:
         epsilon, rho = self.spent(pair, way)
         return rho + epsilon**2 / 2 if rho else math.copysign(epsilon**2 / 2, 1)
-
-
-@contextmanager
-def _watched(kind: Any, method: str, note: Callable[..., None]) -> Iterator[None]:
-    """A method of a class tells what it is called with, for the time of a `with` block."""
-    real, own = getattr(kind, method), method in vars(kind)
-
-    def telling(self: Any, *arguments: Any, **more: Any) -> Any:
-        note(self, *arguments, *more.values())
-        return real(self, *arguments, **more)
-
-    setattr(kind, method, telling)
-    try:
-        yield
-    finally:
-        if own:
-            setattr(kind, method, real)
-        else:
-            delattr(kind, method)
 
 
 def _look(found: Handed, one: Any, items: Any, node: int) -> None:
@@ -141,7 +123,7 @@ class ChangeSearch(Search):
         def note(engine: Any, batch: Any, *_: Any) -> None:
             found.append(_as_numbers(batch))
 
-        with _watched(kind, "play", note):
+        with watched(kind, "play", note):
             played(self.small, self.ticks_of(stream), None, way)
         if not found or any(one is None for one in found):
             raise NothingSeen("what reaches its engine are no totals")
