@@ -24,7 +24,7 @@ from evertally.audit.exact import ExactLoss, JointLoss, exact_columns, exact_los
 from evertally.audit.game import Adversary, Game, Move, Views
 from evertally.audit.gaussian import closed_form
 from evertally.audit.hunt import hunt
-from evertally.audit.report import Report, measure_mu, measure_rho, play, strongest
+from evertally.audit.report import Report, measure_mu, measure_rho, play
 from evertally.audit.suite import audit_mechanism, best
 from evertally.audit.verdicts import overall
 
@@ -60,7 +60,6 @@ __all__ = [
     "play",
     "rho_bound",
     "separation_bound",
-    "strongest",
     "threshold_bound",
     "upper_limit",
     "worst_pair",

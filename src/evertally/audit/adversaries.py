@@ -201,7 +201,7 @@ class EdgeStream(_OneChallenge):
 class RandomSearch(Adversary):
     """For mechanisms that nobody has analysed: a random stream with a random challenge, by number.
 
-    `audit.strongest` tries several and plays the most promising one to the end.
+    `audit.hunt` tries several and plays the most promising one to the end.
     """
 
     adaptive = False

@@ -1,9 +1,10 @@
 """What to bet on: events and scores, chosen by games that are not judged.
 
-Several ways to look at games, because each sees what the others do not: a linear score with trained weights (a change
-of the mean), the same with signs, sizes and squares, and marks, which are what a place of a game can show: exact
-values, fractions, residues, the finest bit of a float, differences of neighbours, labels, the form of the answer. Of
-each kind of marks the most telling one is taken, and all together that came on one side and never on the other.
+Several ways to look at games, because each sees what the others do not: the adversary's own score, if it has one (the
+optimal test where the law is known), a linear score with trained weights (a change of the mean), the same with signs,
+sizes and squares, and marks, which are what a place of a game can show: exact values, fractions, residues, the finest
+bit of a float, differences of neighbours, labels, the form of the answer. Of each kind of marks the most telling one
+is taken, and all together that came on one side and never on the other.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def bets_of(left: Seen, right: Seen, scale: Scale) -> list[Bet]:
     """One generation of bets, from games that may be looked at."""
     places = sorted(set(left.places) | set(right.places))
     found = _linear_bets(left, right, places, scale)
+    if left.scores is not None and right.scores is not None:
+        found += _score_bets("the adversary's score", lambda seen: _finite(seen.scores), left, right, scale)
     kinds: dict[str, list[Look]] = {}
     for look in _looks(left, right, places):
         kinds.setdefault(look.kind, []).append(look)
@@ -233,15 +236,24 @@ def _linear_bets(left: Seen, right: Seen, places: list[Place], scale: Scale) -> 
     for name, shape in (("linear", np.asarray), ("shapes", features.with_shape)):
         if name == "shapes" and len(numbers) > estimators.MOST_SHAPED:
             continue
-        a, b = (shape(features(seen)) for seen in (left, right))
-        weights = estimators.direction(a, b)
-        score = _score(features, shape, weights)
-        for swapped, (p, q) in ((False, (a @ weights, b @ weights)), (True, (b @ weights, a @ weights))):
-            for part, (event, rates) in zip(("", ", rare"), _thresholds(score, p, q, scale), strict=False):
-                found.append(EventBet(name + part, event, swapped, scale, rates))
-            if scale.unit == "rho":
-                found.append(_divergence(name, score, p, q, swapped, scale))
+        weights = estimators.direction(*(shape(features(seen)) for seen in (left, right)))
+        found += _score_bets(name, _score(features, shape, weights), left, right, scale)
     return found
+
+
+def _score_bets(name: str, score: Score, left: Seen, right: Seen, scale: Scale) -> list[Bet]:
+    found: list[Bet] = []
+    a, b = score(left), score(right)
+    for swapped, (p, q) in ((False, (a, b)), (True, (b, a))):
+        for part, (event, rates) in zip(("", ", rare"), _thresholds(score, p, q, scale), strict=False):
+            found.append(EventBet(name + part, event, swapped, scale, rates))
+        if scale.unit == "rho":
+            found.append(_divergence(name, score, p, q, swapped, scale))
+    return found
+
+
+def _finite(scores: FloatArray | None) -> FloatArray:
+    return np.nan_to_num(np.zeros(0) if scores is None else scores, posinf=1e9, neginf=-1e9)
 
 
 class _Features:

@@ -111,11 +111,13 @@ class Seen:
     """All that was seen in some games of one side.
 
     `totals` are subtracted from numbers where rows depend on releases: the running totals of what was handed over.
+    `scores` are those of an adversary that knows how to judge its games.
     """
 
     games: int
     ticks: list[list[_Alike]]
     totals: FloatArray | None = None  # (games, ticks, columns)
+    scores: FloatArray | None = None  # (games,)
 
     def numbers(self, place: Place) -> FloatArray:
         """The number in a place, of every game; NaN where there is none."""
@@ -186,7 +188,12 @@ def joined(parts: Sequence[Seen]) -> Seen:
                 by_form.setdefault(alike.form, []).append(moved)
         ticks.append([_merged(same) for same in by_form.values()])
     totals = [part.totals for part in parts if part.totals is not None]
-    return Seen(starts[-1], ticks, np.concatenate(totals) if totals else None)
+    scores = [part.scores for part in parts if part.scores is not None]
+    if len(scores) not in (0, len(parts)):
+        raise ConfigurationError("an adversary scores some of its games and not others")
+    return Seen(
+        starts[-1], ticks, np.concatenate(totals) if totals else None, np.concatenate(scores) if scores else None
+    )
 
 
 def _merged(same: list[_Alike]) -> _Alike:
@@ -253,7 +260,7 @@ class RecordedGame(Game):
     def watch(self, trials: int, seed: int) -> Seen:
         views = self.play(trials, seed)
         totals = np.cumsum(views.rows, axis=1).astype(np.float64) if self.adversary.adaptive else None
-        seen = Seen(trials, self._recording.ticks, totals)
+        seen = Seen(trials, self._recording.ticks, totals, self.adversary.score(views))
         if seen.only_failures:
             raise ConfigurationError(
                 f"{type(self.model).__name__}.step fails in every tick of every game, with "

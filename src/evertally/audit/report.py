@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -260,30 +260,6 @@ def _zcdp(unit: str, claim: Guarantee) -> ZCDP:
     if not isinstance(claim, ZCDP):
         raise ConfigurationError(f"{unit} is measured against a zCDP claim")
     return claim
-
-
-def strongest(
-    mechanism_factory: Factory, adversaries: Iterable[Adversary], trials: int = 20_000, **options: Any
-) -> Report:
-    """Tries each adversary on a few games and plays the most promising one to the end, on fresh games.
-
-    With `RandomSearch(seed)` for many seeds this audits a mechanism of which nothing is known but `step`.
-
-    >>> import evertally as et
-    >>> from evertally.audit import RandomSearch, strongest
-    >>> make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=2, key=key)
-    >>> strongest(make, [RandomSearch(seed) for seed in range(4)], trials=4000).passed
-    True
-    """
-    seed = int(options.pop("seed", 0))
-    few = max(1000, trials // 10)
-    loose = options | {"confidence": 0.9}  # few games are enough to choose, not to prove
-    tries = [
-        (play(mechanism_factory, adversary, few, seed=hash_seed(seed, i), **loose), adversary)
-        for i, adversary in enumerate(adversaries)
-    ]
-    _, adversary = max(tries, key=lambda pair: pair[0].audited)
-    return play(mechanism_factory, adversary, trials, seed=hash_seed(seed, len(tries)), **options)
 
 
 def play_scores(games: Sequence[Game], trials: int, seed: int, delta: float = 0.0) -> tuple[Scores, bool]:

@@ -54,7 +54,7 @@ from evertally.audit.dynamic import dynamic_audits, game_of, is_dynamic
 from evertally.audit.faults import fault_audits
 from evertally.audit.game import Adversary, Factory, width
 from evertally.audit.gaussian import node_form
-from evertally.audit.hunt import Hunt
+from evertally.audit.hunt import Hunt, hunt
 from evertally.audit.labels import counts_report, labelled, releases_labels
 from evertally.audit.laplace import shift_form, telling_ticks
 from evertally.audit.laws.intervals import interval_rows
@@ -90,7 +90,7 @@ from evertally.counting.process import Remembering
 from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
-from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.sketches.options import LabelSketch
 from evertally.statistics import RunningMean
 from evertally.statistics.column_options import Guessing, is_question
@@ -99,7 +99,7 @@ from evertally.statistics.linear_options import Linear, is_linear
 from evertally.users.active import ActiveUsers
 from evertally.values.quantiles import ValueQuantile
 
-__all__ = ["SIZES", "Effort", "Sizes", "Step", "audit_mechanism", "best", "judge_of", "plan", "run"]
+__all__ = ["SIZES", "Effort", "Sizes", "Step", "audit_mechanism", "best", "hunted", "plan", "run"]
 
 Effort = Literal["short", "long"]
 
@@ -315,14 +315,14 @@ def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) ->
     if isinstance(model, RunningMean):
         seen = adversaries.FirstTick()
         seen.name = "change of tick 1, the mean alone"
-        options, judged = rules.options(len(steps), min(ticks, 4)), judge_of(model.guarantee)
-        steps.append(Step(seen.name, lambda: judged(lambda k: _ShownMean(factory(k)), seen, sizes.objects, **options)))
+        options = rules.options(len(steps), min(ticks, 4))
+        steps.append(Step(seen.name, lambda: hunted(lambda k: _ShownMean(factory(k)), seen, sizes.objects, **options)))
     return steps
 
 
-def judge_of(guarantee: Guarantee) -> Callable[..., Report]:
-    """How to judge the games of a mechanism of which nothing is known."""
-    return measure_rho if isinstance(guarantee, ZCDP) else play
+def hunted(factory: Factory, adversary: Adversary, trials: int, **options: Any) -> Report:
+    """One adversary, and bets on all that its games show: numbers, labels, forms, failures."""
+    return hunt(factory, [adversary], trials, **options)[0]
 
 
 def _measures(model: Linear) -> tuple[Any, Any]:
@@ -404,7 +404,7 @@ def _game_of_neighbours(search: Search | OwnedSearch | SketchSearch, rules: _Rul
         # Made when it is played: the search comes before it.
         played, trials = search.game(), max(_FEWEST_GAMES, rules.sizes.objects // 8)
         weak = played.model.guarantee
-        judged = measure_mu if isinstance(weak, ZCDP) and played.gaussian else judge_of(weak)
+        judged = measure_mu if isinstance(weak, ZCDP) and played.gaussian else hunted
         options = rules.options(50, len(played.left)) | ({} if judged is measure_mu else {"claim": weak})
         return judged(played.mechanism, WorstNeighbours(played), trials, **options)
 
@@ -509,11 +509,11 @@ class _ShownValues:
 def _object_steps(factory: Factory, adversaries: Iterable[Adversary], trials: int, rules: _Rules) -> list[Step]:
     """Games with one object each, over a few ticks."""
     model = factory(simulation(0))
-    judged, ticks = judge_of(model.guarantee), min(model.horizon or _FEW_TICKS, _FEW_TICKS)
+    ticks = min(model.horizon or _FEW_TICKS, _FEW_TICKS)
 
     def step(number: int, adversary: Adversary) -> Step:
         options = rules.options(50 + number, ticks) | {"claim": model.guarantee}
-        return Step(adversary.name, lambda: judged(factory, adversary, trials, **options))
+        return Step(adversary.name, lambda: hunted(factory, adversary, trials, **options))
 
     return [step(number, adversary) for number, adversary in enumerate(adversaries)]
 

@@ -18,7 +18,7 @@ from evertally.audit.labels import as_numbers
 from evertally.audit.presence import is_presence, numbers_of
 from evertally.audit.sketches import is_sketch, labels_of
 from evertally.audit.steps import Step
-from evertally.audit.suite import SIZES, Effort, judge_of
+from evertally.audit.suite import SIZES, Effort, hunted
 from evertally.audit.values import has_epochs
 from evertally.audit.whitebox import largest_value, of_values, takes_values
 from evertally.contract.doors import by_column
@@ -102,12 +102,12 @@ def _event(mechanism: Any) -> Any:
 
 
 def together_plan(factory: Factory, effort: Effort = "short", *, seed: int = 0) -> list[Step]:
-    """One game: an event is there in the first tick or not; the score is trained on all releases of a few ticks."""
+    """One game: an event is there in the first tick or not; bets on whatever all releases of a few ticks show."""
     adversary = FirstTick()
     adversary.name += ", all queries"
     model = factory(simulation(0))
-    judged, ticks = judge_of(model.guarantee), min(_TICKS, model.horizon or _TICKS)
+    ticks = min(_TICKS, model.horizon or _TICKS)
     # Tables of users are made anew for every game, which takes long.
     owned = any(getattr(one, "_plan", None) is not None and one._plan.owned for one in model._mechanisms)
     games = SIZES[effort].objects // (8 if owned else 1)
-    return [Step(adversary.name, lambda: judged(factory, adversary, games, ticks=ticks, seed=seed))]
+    return [Step(adversary.name, lambda: hunted(factory, adversary, games, ticks=ticks, seed=seed))]
