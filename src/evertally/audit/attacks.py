@@ -26,11 +26,12 @@ _ALARM = 6.0
 
 @dataclass(frozen=True)
 class Finding:
-    """What an attack achieved. `evidence` says it in terms of releases."""
+    """What an attack achieved. `evidence` says it in terms of releases; or, if there was nothing to look at, why."""
 
     name: str
     leaked: bool
     evidence: str
+    looked: bool = True
 
 
 def replay_attack(make: Factory, first: Any = 1, other: Any = 0) -> Finding:

@@ -1,4 +1,5 @@
-"""Attacks on the state of every mechanism: replay, restore, beyond the horizon, records that nobody can count.
+"""Attacks on the state of every mechanism: replay, restore, beyond the horizon, records that nobody can count, and on
+all that it shows beside its values.
 
 Each of them has its row, for every kind and every unit: where users are protected, events go through the door with
 their users. What cannot be played says why.
@@ -24,6 +25,7 @@ from evertally.audit.owned import inputs_of as owned_inputs
 from evertally.audit.owned import is_owned, keyed_rule
 from evertally.audit.presence import is_presence
 from evertally.audit.report import Report
+from evertally.audit.shown import order_attack, shown_attack
 from evertally.audit.sketches import inputs_of as labels_sent
 from evertally.audit.sketches import is_sketch
 from evertally.audit.steps import Step
@@ -34,6 +36,7 @@ from evertally.errors import ConfigurationError
 from evertally.statistics import Counter
 from evertally.statistics.column_options import is_question
 from evertally.statistics.linear_options import Linear
+from evertally.statistics.unknown import UnknownItems
 from evertally.users.present import PresentItems
 
 Attacks = list[tuple[str, Callable[[], attacks.Finding]]]
@@ -41,6 +44,7 @@ Attacks = list[tuple[str, Callable[[], attacks.Finding]]]
 _LONGEST = 2000  # ticks that are played to their end
 _SHORT = 8  # ticks of a copy: long enough for every attack
 _MANY = 90  # events of one tick
+_ENOUGH = 3000  # of one label, beyond most thresholds
 
 
 def attack_steps(model: Any, found: Attacks) -> list[Step]:
@@ -48,6 +52,8 @@ def attack_steps(model: Any, found: Attacks) -> list[Step]:
 
     def report(attack: Callable[[], attacks.Finding]) -> Report:
         finding = attack()
+        if not finding.looked:
+            return Report.not_here(model, finding.name, finding.evidence)
         return Report.attack(model, finding.name, finding.leaked, finding.evidence)
 
     return [Step(name, partial(report, attack)) for name, attack in found]
@@ -65,12 +71,26 @@ def state_steps(factory: Factory, model: Any) -> list[Step]:
         ("replay", lambda: attacks.replay_attack(factory, *inputs[:2])),
         ("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)),
         ("bad record", lambda: attacks.bad_record_attack(factory, forms=_looks_alike(model))),
+        ("all that is shown", lambda: shown_attack(factory, *_far_apart(model, inputs))),
     ]
+    if _plain_items(model):
+        played.append(("order", lambda: order_attack(factory, [["one"] * _ENOUGH, ["two"] * _ENOUGH])))
     if is_encoded(model) and not questions.finds_words(model):
         nothing = [Sent([], [] if model.takes_users else None) for _ in inputs]
         sent = [x if isinstance(x, Sent) else Sent(x) for x in inputs]
         played.append(("shown", lambda: attacks.metadata_attack(factory, sent, nothing, "shown")))
     return [*attack_steps(model, played), _horizon_step(factory, model, inputs[1])]
+
+
+def _plain_items(model: Any) -> bool:
+    return isinstance(model, UnknownItems) and not model.takes_users
+
+
+def _far_apart(model: Any, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Two streams that any number without noise tells apart."""
+    if _plain_items(model):  # of fewer nothing is shown
+        return [["one"] * _ENOUGH, []], [["one"] * (_ENOUGH - 900), []]
+    return inputs[:2], [inputs[1]] * 2
 
 
 def _looks_alike(model: Any) -> bool:
@@ -106,6 +126,7 @@ def linear_state_steps(factory: Factory, model: Linear) -> list[Step]:
         ("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3])),
         ("restore", lambda: attacks.restore_attack(short, inputs)),
         ("bad record", lambda: attacks.bad_record_attack(short, forms=alike)),
+        ("all that is shown", lambda: shown_attack(short, inputs[:2], [inputs[3]] * 2)),
     ]
     steps = [*attack_steps(copy, found), _horizon_step(short, copy, inputs[3])]
     if by_column(model):

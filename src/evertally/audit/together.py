@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ from evertally.applications.dashboard import Dashboard, GroupBy
 from evertally.audit.active import is_active
 from evertally.audit.adversaries import FirstTick
 from evertally.audit.applications import is_encoded, world_of
+from evertally.audit.attacks import Finding
 from evertally.audit.dynamic import is_dynamic
 from evertally.audit.dynamic_streams import values_of
 from evertally.audit.game import Factory, FloatArray, public
 from evertally.audit.labels import as_numbers
 from evertally.audit.presence import is_presence, numbers_of
+from evertally.audit.shown import noiseless
 from evertally.audit.sketches import is_sketch, labels_of
+from evertally.audit.state_steps import attack_steps
 from evertally.audit.steps import Step
 from evertally.audit.suite import SIZES, Effort, hunted
 from evertally.audit.values import has_epochs
@@ -110,4 +114,20 @@ def together_plan(factory: Factory, effort: Effort = "short", *, seed: int = 0) 
     # Tables of users are made anew for every game, which takes long.
     owned = any(getattr(one, "_plan", None) is not None and one._plan.owned for one in model._mechanisms)
     games = SIZES[effort].objects // (8 if owned else 1)
-    return [Step(adversary.name, lambda: hunted(factory, adversary, games, ticks=ticks, seed=seed))]
+    apart = attack_steps(model, [("noise of their own", lambda: shared_noise_attack(factory))])
+    return [Step(adversary.name, lambda: hunted(factory, adversary, games, ticks=ticks, seed=seed)), *apart]
+
+
+def shared_noise_attack(factory: Factory) -> Finding:
+    """Whether queries draw the same noise: each gets another number of events, so that a difference of two releases
+    would be exact."""
+
+    def play(fed: bool, key: Any) -> dict[str, float]:
+        mechanisms = factory(key)._mechanisms
+        found: dict[str, float] = {}
+        for number, mechanism in enumerate(mechanisms):
+            seen = _seen(mechanism, _fed(mechanism, (number + 1) * fed))
+            found |= {f"value of query {number + 1}, number {i + 1}": float(x) for i, x in enumerate(seen[:4])}
+        return found
+
+    return noiseless("noise of their own", partial(play, True), partial(play, False))

@@ -20,6 +20,7 @@ _NOT_DECLARED = (
 )
 _NAMES = ("one", "two", "three")  # of items
 EACH = object()  # another name for each copy of a record
+STRANGE = 0.5  # no label, and no record that compiled code reads: beside it others are looked at one by one
 TARGET, OTHERS = "ann", ("bob", "cy", "dan")
 _NO_CONTENT = ("name", "kind", "share", "mechanism", "column", "static", "process", "partition", "identity", "protects")
 _FEW = 4  # labels
@@ -68,12 +69,12 @@ def owner_columns(small: Small, table: Mapping[str, Any]) -> list[str]:
 
 def _pool(name: str, small: Small, table: Mapping[str, Any], owner: bool) -> tuple[Any, ...]:
     if name == small.spec.user_column:
-        return TARGET, *OTHERS, None
+        return TARGET, *OTHERS, EACH, None
     read = [column for column in small.query.columns if column.name == name]
     uses, options = {column.reads.use for column in read}, {column.option for column in read}
     found: list[Any] = []
     if options & {"id"}:
-        found += [*([] if owner else [EACH]), *_NAMES]
+        found += [*_NAMES, EACH] if owner else [EACH, *_NAMES]
     if "action" in options:
         found += [table.get("insert", "insert"), table.get("delete", "delete")]
     elif owner and table.get("vertices"):
@@ -115,11 +116,11 @@ def _labels(name: str, table: Mapping[str, Any], several: bool) -> list[Any]:
         declared = [*counted, *words[:_FEW], *numbers[:_FEW]]
     single = [*declared, *(_NOT_DECLARED[:2] if declared else _NOT_DECLARED)]
     if not several:
-        return single
+        return [*single, STRANGE]
     labels = [str(label) for label in single[: _FEW + 1]]
     lists = [labels[:2], labels[2:4], labels, [labels[0]] * 3]
     weights = [{labels[0]: _HEAVY}, dict.fromkeys(labels, _HEAVY), dict.fromkeys(labels[:2], -_HEAVY)]
-    return [*single[:3], *lists, *weights, *single[3:]]
+    return [*single[:3], *lists, *weights, STRANGE, *single[3:]]
 
 
 def _under(name: str, table: Any) -> Iterator[Any]:

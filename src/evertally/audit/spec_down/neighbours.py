@@ -13,19 +13,21 @@ changed step by step (`changed`) into worse ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from evertally.audit.spec_down.cells import Columns
+from evertally.audit.spec_down.cells import EACH, STRANGE, Columns
 from evertally.audit.spec_down.playing import Record
 from evertally.audit.spec_down.small import Small
 
 Side = Literal["both", "left", "right"]
 _MOST_CONTENTS = 40
 _MOST_COPIES = 2000  # of one record in a tick
+_CROWD = 200  # records of one kind: many of a tick take another way through doors than a few
+_MOST_CROWDED = 14
 _LONGEST = 24  # records that a pair may grow to, beside copies
 
 
@@ -109,6 +111,25 @@ class Relation:
             for cells in contents:
                 for own in self._own(cells, contents):
                     yield from self._in_place(own, context, contents, random)
+
+    def crowded(self, random: np.random.Generator) -> Iterator[Pair]:
+        """The same beside many others, of many owners, and beside what nobody can read: doors take other ways then."""
+        if self.neighbours == "independent":
+            return
+        contents = self.contents(random)
+        strange = self._with(self.other(random), range(len(self.columns.values)), STRANGE)
+        for cells in contents[:_MOST_CROWDED]:
+            alike = self._with(cells, self.columns.owners, EACH)  # others who do the same
+            for other, copies in ((alike, _CROWD), (strange, 1)):
+                context = tuple(Entry(tick, other, "both", copies) for tick in (1, self.ticks) * 2)
+                yield from self._in_place(next(self._own(cells, contents)), context, contents, random)
+
+    def _with(self, cells: tuple[int, ...], places: Iterable[int], value: Any) -> tuple[int, ...]:
+        """A record with this value wherever a column may have it."""
+        found = list(cells)
+        for place in places:
+            found[place] = next((i for i, v in enumerate(self.columns.values[place]) if v is value), found[place])
+        return tuple(found)
 
     def _own(self, cells: tuple[int, ...], contents: list[tuple[int, ...]]) -> Iterator[tuple[Entry, ...]]:
         ticks = range(1, self.ticks + 1)

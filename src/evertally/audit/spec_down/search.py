@@ -84,7 +84,8 @@ class Search(ABC):
         """Those that are written down; where they are too many, some of each sort."""
         every = list(dict.fromkeys(self.relation.pairs(self._random)))
         most = max(_ALSO, _FIRST[self._effort] // (1 + self.relation.cap // _MANY))
-        return every if len(every) <= most else [every[i * len(every) // most] for i in range(most)]
+        kept = every if len(every) <= most else [every[i * len(every) // most] for i in range(most)]
+        return list(dict.fromkeys([*kept, *self.relation.crowded(self._random)]))
 
     @cached_property
     def worst(self) -> Worst:
