@@ -368,3 +368,23 @@ def test_every_planted_mistake_is_noticed(plant: Callable[[], Any], probe: Probe
 def test_probes_find_nothing_without_a_mistake() -> None:
     for probe in (endless_probe, first_event_probe, bank_probe, coarse_weights_probe):
         assert probe() is None
+
+
+@pytest.mark.parametrize(
+    ("workload", "guarantee"),
+    [
+        (Weights([1, 1, 1, 1], [1, 2**16, 1, 1]), PureDP(Fraction(1, 2**40))),  # noise times alpha
+        (Weights([1, 1, 1, 1], [1, 2**16, 1, 1]), ZCDP(Fraction(1, 2**88))),
+        (et.workloads.Average("1/65536"), PureDP(Fraction(1, 2**40))),  # noise in parts of the resolution
+        (et.workloads.Average("1/65536"), ZCDP(Fraction(1, 2**88))),
+        (Toeplitz([1, 2**32]), PureDP(Fraction(1, 2**37))),  # noise of inputs times their weights
+        (Toeplitz([1, 2**32]), ZCDP(Fraction(1, 2**75))),
+    ],
+)
+def test_noise_that_would_leave_64_bits_is_refused_before_the_stream_begins(
+    workload: Any, guarantee: PureDP | ZCDP
+) -> None:
+    # The first two would wrap around, the third would end the stream at a tick that noise decides.
+    with pytest.raises(ConfigurationError, match="range of 64 bits"):
+        counter(workload, guarantee=guarantee, horizon=4)
+    et.Counter(guarantee=guarantee, horizon=4, key=simulation(0))  # without the weights it fits

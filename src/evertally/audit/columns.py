@@ -24,7 +24,7 @@ import numpy as np
 
 from evertally.audit.adversaries import worst_pair
 from evertally.audit.game import Factory, FloatArray, IntArray
-from evertally.audit.gaussian import ImpulseSource, claimed_mu, form_of, laplace_scales
+from evertally.audit.gaussian import ImpulseSource, claimed_mu, fitting, form_of, laplace_scales
 from evertally.audit.label_noise import PlantedVariates
 from evertally.audit.laplace import ShiftForm, is_real_laplace
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
@@ -249,6 +249,7 @@ def _few(plan: Configuration, most: int) -> Configuration:
     return few
 
 
+@fitting
 def drawn_singly(plan: Configuration) -> Configuration:
     """The configuration with an H each of whose releases has one draw of its own, at the same price. What real numbers
     hide together has no probability tick by tick; the noise of H itself is audited apart."""
@@ -311,6 +312,7 @@ def _after_report(model: Guessing, made: Configuration) -> Report:
     return Report.attack(model, "after a release", laws[0] != laws[1], told)
 
 
+@fitting
 def _histogram_report(model: Guessing, full: Configuration, level: str) -> Report:
     """What the noise of H hides of the insert that it shows best, against H's share of the budget."""
     made = _few(full, _MOST_INSERTS)

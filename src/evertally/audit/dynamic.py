@@ -30,6 +30,7 @@ from evertally.audit.gaussian import (
     AnyLaw,
     ImpulseSource,
     claim_of,
+    fitting,
     height_of,
     is_gaussian,
     laplace_scales,
@@ -143,6 +144,7 @@ class _Impulses(ZeroSource):
         return self._impulses.drawn
 
 
+@fitting
 def noise_matrix(model: Dynamic, ticks: int) -> tuple[FloatArray, list[AnyLaw], float]:
     """W (ticks x draws) of a column of the row, the law of each draw, and how often a release is rounded."""
     parts: list[FloatArray] = []

@@ -193,14 +193,13 @@ def _events(facts: Facts, ticks: int, most: int) -> Iterator[Pair]:
 def values_of(model: Dynamic) -> tuple[Any, ...]:
     """A value in each of the cells that the streams use."""
     family: Any = model._family
-    if family.cells == 1:
-        return (None,)
     found: dict[int, Any] = {}
-    for value in _candidates(family):
+    # Nothing is a value where items are only counted; what is not declared is one where there is a cell for it.
+    for value in (None, *_candidates(family), _NOBODY):
         cell = family.cell(value)
         if cell is not None:
             found.setdefault(cell, value)
-        if len(found) == 2:
+        if len(found) == min(2, family.cells):
             return tuple(found.values())
     raise ConfigurationError("the auditor knows no values of this family of queries")
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evertally.audit.gaussian import ImpulseSource, widened
+from evertally.audit.gaussian import ImpulseSource, fitting, widened
 from evertally.balls import precision
 from evertally.counting.choose import build
 from evertally.counting.process import FloatArray, IntArray
@@ -156,6 +156,7 @@ def combinations_of(mechanism: Linear, ticks: int, tail: float = 1e-9) -> int:
     return math.prod(2 * _extent(law, tail / len(draws)) + 1 for _, law in draws)
 
 
+@fitting
 def _draws(mechanism: Linear, ticks: int) -> list[tuple[tuple[str, int], Law]]:
     """Addresses and laws of all draws of one column."""
     probe = ImpulseSource()

@@ -14,10 +14,12 @@ log-likelihood ratios (`node_form`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from flint import arb
@@ -33,10 +35,12 @@ from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.statistics.linear_options import Linear
 
 AnyLaw = Any  # of integers, or of real variates
+P, R = ParamSpec("P"), TypeVar("R")
 
 _HEIGHT = 2**34  # of an impulse: rounding to integers then disturbs the response by less than 1e-10
 REAL_HEIGHT = 2**24  # of one that is filtered in floats: larger numbers are left to balls, tick by tick
 BLOCK_HEIGHT = 2**20  # in blocks all columns share the error bound of the loudest
+_HALVINGS = (0, 8, 16, 20)  # the lowest impulse of real draws is 1, as large as they are
 _WIDE = 2**12  # columns for which no process makes noise ahead: a memory of an earlier tick would show less
 
 
@@ -84,11 +88,34 @@ class ImpulseSource:
         return message
 
 
+_halved: ContextVar[int] = ContextVar("halved", default=0)  # how often the impulses of a reading are
+
+
 def height_of(law: AnyLaw) -> int:
     """Of the impulse of a draw."""
     if not isinstance(law, RealLaw):
-        return _HEIGHT
-    return REAL_HEIGHT if law.kind == "normal" else BLOCK_HEIGHT
+        return _HEIGHT >> _halved.get()
+    return (REAL_HEIGHT if law.kind == "normal" else BLOCK_HEIGHT) >> _halved.get()
+
+
+def fitting(read: Callable[P, R]) -> Callable[P, R]:
+    """A reading whose impulses fit. They are far larger than draws ever are, so behind large weights, or noise as wide
+    as tiny budgets need, they may leave 64 bits; lower ones are read as well there, because what they move is large."""
+
+    @wraps(read)
+    def again(*arguments: P.args, **options: P.kwargs) -> R:
+        for halved in _HALVINGS:
+            token = _halved.set(halved)
+            try:
+                return read(*arguments, **options)
+            except OverflowError:
+                if halved == _HALVINGS[-1]:
+                    raise
+            finally:
+                _halved.reset(token)
+        raise AssertionError("the last reading returns or raises")
+
+    return again
 
 
 def widened(setting: Setting, columns: int) -> Setting:
@@ -102,6 +129,7 @@ def impulse_response(mechanism: Linear, ticks: int, restart: int = 0) -> tuple[F
     return read_at(mechanism, range(1, ticks + 1), restart)
 
 
+@fitting
 def read_at(mechanism: Linear, ticks: Sequence[int], restart: int = 0) -> tuple[FloatArray, list[AnyLaw]]:
     """The same for some ticks, in order."""
     columns = max(2 * len(ticks) + 64, _WIDE if restart else 0)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from evertally.audit.game import FloatArray, IntArray
-from evertally.audit.gaussian import AnyLaw, height_of, is_gaussian, sigma_squared
+from evertally.audit.gaussian import AnyLaw, fitting, height_of, is_gaussian, sigma_squared
 from evertally.audit.laplace import hiding
 from evertally.noise import DiscreteLaplace, NoiseKey, ZeroNoise
 from evertally.noise.reals import KnownReals, RealLaw
@@ -53,6 +53,7 @@ class _PlantedKey(ZeroNoise):
         return self.made
 
 
+@fitting
 def read_noise(play: Callable[[NoiseKey], FloatArray]) -> tuple[FloatArray, list[AnyLaw]]:
     """W (numbers x draws) and the law of each draw, of what `play` releases under a key: always the same numbers, on
     the same stream.

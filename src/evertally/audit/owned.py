@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from evertally.users.bitmap import Bitmap
 from evertally.users.joins import JoinedEvents
 
 _TICKS = 63  # of the noise matrix: 6 epochs where there is no horizon
-_PLACES = 4  # in a stream
+_PLACES = 4  # in a stream, unless it has fewer ticks
 _MANY = 10_000  # names that are tried before nobody is said to count
 
 Event = tuple[str, Any]  # a user and a label
@@ -81,6 +81,7 @@ class OwnedSearch:
         self.model: Any = smaller(model, horizon, max_window=0, **few)
         self._most, self._random = most, np.random.default_rng(seed)
         self._ticks = min(self.model.horizon or _TICKS, _TICKS)
+        self._places = min(_PLACES, self._ticks)
         self._played: dict[tuple[Stream, bool], IntArray] = {}
 
     @classmethod
@@ -159,39 +160,41 @@ class OwnedSearch:
         """Neighbours at the places of a short stream: all of them, or as many as are asked for."""
         first, *others = self._users
         mine, theirs = self._events([first]), self._events(others)
-        sizes = len(theirs) ** _PLACES, len(mine) ** _PLACES
-        every = product(product(theirs, repeat=_PLACES), product(mine, repeat=_PLACES))
+        sizes = len(theirs) ** self._places, len(mine) ** self._places
+        every = product(product(theirs, repeat=self._places), product(mine, repeat=self._places))
         some = every if math.prod(sizes) <= self._most else self._some(theirs, mine)
-        for around, own in some:
+        nobody = ((),) * self._places
+        at_once = nobody, (tuple(event for events in mine for event in events), *nobody[1:])  # all labels in one tick
+        for around, own in chain([at_once], some):
             for left, right in self._neighbours(own, mine):
                 yield Pair(_joined(left, around), _joined(right, around), ())
 
     def _some(self, theirs: list[Any], mine: list[Any]) -> Iterator[tuple[Any, Any]]:
         # What fills most categories of one user, and nobody else: the worst that a user alone can do.
-        nobody, all_labels = ((),) * _PLACES, tuple(mine[1:] * _PLACES)
-        yield nobody, all_labels[:_PLACES]
-        yield nobody, all_labels[::-1][:_PLACES]
+        nobody, all_labels = ((),) * self._places, tuple(mine[1:] * self._places)
+        yield nobody, all_labels[:self._places]
+        yield nobody, all_labels[::-1][:self._places]
         if isinstance(self.model, JoinedEvents):  # all pairs in one tick
             before, after = (((self._users[0], label),) for label in self._labels[:2])
             yield nobody, (before + after * min(self.model.max_pairs, _MANY), *nobody[1:])
         for _ in range(self._most):
-            drawn = [[events[i] for i in self._random.integers(len(events), size=_PLACES)] for events in (theirs, mine)]
+            drawn = [[events[i] for i in self._random.integers(len(events), size=self._places)] for events in (theirs, mine)]
             yield tuple(drawn[0]), tuple(drawn[1])
 
     def _neighbours(self, own: Any, mine: list[Any]) -> Iterator[tuple[Any, Any]]:
         """What one user does, and what the neighbouring stream has in its place."""
-        nothing: Any = ((),) * _PLACES
+        nothing: Any = ((),) * self._places
         if self.model.unit == "user":
             if Relation.parse(self.model.neighbours) is Relation.ADD_REMOVE:
                 yield own, nothing
                 return
             for number in range(3):  # another user, at other places
-                other = [mine[i] for i in self._random.integers(len(mine), size=_PLACES)]
+                other = [mine[i] for i in self._random.integers(len(mine), size=self._places)]
                 if not number:
-                    other = [()] * (_PLACES - 1) + [mine[-1]]
+                    other = [()] * (self._places - 1) + [mine[-1]]
                 yield own, tuple(tuple(("another", label) for _, label in events) for events in other)
             return
-        for at in range(_PLACES):  # one event, which is also all of a block
+        for at in range(self._places):  # one event, which is also all of a block
             if own[at]:
                 yield own, (*own[:at], (), *own[at + 1 :])
 
@@ -222,14 +225,14 @@ class OwnedSearch:
         """Ticks of the places: next to each other, each in an epoch of its own, far apart, late after early."""
         T = self._ticks
         ways = {
-            tuple(range(_PLACES)),
-            tuple(2**k - 1 for k in range(_PLACES)),
-            tuple(2 ** (k + 2) - 1 for k in range(_PLACES)),
-            tuple(k * T // _PLACES for k in range(_PLACES)),
+            tuple(range(self._places)),
+            tuple(2**k - 1 for k in range(self._places)),
+            tuple(2 ** (k + 2) - 1 for k in range(self._places)),
+            tuple(k * T // self._places for k in range(self._places)),
             (0, 1, 4 * T // 5, T - 1),
             (0, 4 * T // 5, T - 2, T - 1),
         }
-        return {at for at in ways if at[-1] < T and list(at) == sorted(set(at))} or {tuple(range(_PLACES))}
+        return {at for at in ways if len(at) == self._places and at[-1] < T and list(at) == sorted(set(at))}
 
     def report(self) -> Report:
         """What the worst pair loses."""

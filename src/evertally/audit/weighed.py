@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evertally.audit.game import Factory
-from evertally.audit.gaussian import AnyLaw, ImpulseSource, claimed_mu, form_of, impulse_response, widened
+from evertally.audit.gaussian import AnyLaw, ImpulseSource, claimed_mu, fitting, form_of, impulse_response, widened
 from evertally.audit.laplace import is_real_laplace, largest
 from evertally.audit.report import Report
 from evertally.counting import age_ways
@@ -36,6 +36,7 @@ def sums_of(factory: Factory, ticks: int) -> FloatArray:
     return np.array([played(tick) for tick in range(ticks)], dtype=np.float64).T / _LOUD
 
 
+@fitting
 def noise_of(model: Any, ticks: int) -> tuple[FloatArray, list[AnyLaw]]:
     """What a draw of 1 adds to each release, in columns, and the law of each draw."""
     if isinstance(model.workload, ByAge):

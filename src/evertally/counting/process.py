@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evertally.bounds.joint import Kind, of_column
 from evertally.bounds.tails import Spread
-from evertally.errors import HorizonExceeded
+from evertally.errors import ConfigurationError, HorizonExceeded
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, round_up
 from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 
@@ -205,3 +205,17 @@ def round_half_up(centre: FloatArray, radius: FloatArray | float) -> tuple[IntAr
     slack = radius + np.abs(centre) * 2.0**-50 + 2.0**-50
     low = np.floor(centre + 0.5 - slack)
     return low.astype(np.int64), low != np.floor(centre + 0.5 + slack)
+
+
+_NEVER = 2.0**-100  # as a probability
+
+
+def check_range(noise: NoiseProcess, times: int = 1) -> None:
+    """Refuses noise that, times a public number, might not fit 64 bits beside sums, which the door keeps below 2^61.
+
+    Before the stream begins: in it such noise would wrap around, or end it at a tick that noise decides.
+    """
+    if not noise.worst().radius(_NEVER) * times < 2.0**61:
+        raise ConfigurationError(
+            "the noise would leave the range of 64 bits; choose a larger budget, or smaller weights, scales or parts"
+        )

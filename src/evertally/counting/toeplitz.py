@@ -22,7 +22,7 @@ from evertally.bounds.tails import Spread
 from evertally.contract.parts import FEW_TICKS
 from evertally.counting.epochs import EpochProcess
 from evertally.counting.honaker import HonakerProcess
-from evertally.counting.process import Budget, IntArray, NoiseProcess, Remembering, Settled, window_bound
+from evertally.counting.process import Budget, IntArray, NoiseProcess, Remembering, Settled, check_range, window_bound
 from evertally.counting.sqrt import FactorProcess, SqrtProcess
 from evertally.counting.survey import widest
 from evertally.counting.toeplitz_factor import ToeplitzFactor
@@ -57,6 +57,7 @@ class ToeplitzProcess(FactorProcess[ToeplitzFactor, Law]):
     ) -> None:
         law = law_of(charge, change, factor)
         super().__init__(factor, law, horizon=horizon, columns=columns, source=source, lane=lane)
+        check_range(self)
 
 
 def law_of(charge: Budget, change: Change, factor: ToeplitzFactor) -> Law:

@@ -15,7 +15,7 @@ from evertally.contract.parts import Accuracy, Played
 from evertally.contract.rows import Rows, dense, from_bytes, to_bytes
 from evertally.counting.bank_decay import DecayBankProcess
 from evertally.counting.linear import LinearEngine
-from evertally.counting.process import IntArray, NoiseProcess, go_to, path_bound, remembered
+from evertally.counting.process import IntArray, NoiseProcess, check_range, go_to, path_bound, remembered
 from evertally.counting.sqrt import FactorProcess
 from evertally.counting.workloads import Series
 
@@ -121,6 +121,7 @@ class WeightedEngine(LinearEngine):
         super().__init__(make)
         self._beta = np.array(beta, dtype=np.int64)
         self._alpha = np.ones(len(beta), dtype=np.int64) if alpha is None else np.array(alpha, dtype=np.int64)
+        check_range(self.noise, int(self._alpha.max()))
 
     def play(self, batch: Rows, state: IntArray) -> Played:
         inputs = dense(batch)
@@ -170,6 +171,7 @@ class AverageEngine(LinearEngine):
     def __init__(self, make: Callable[[], NoiseProcess], parts: int) -> None:
         super().__init__(make)
         self._parts = parts
+        check_range(self.noise, 2 * parts)
 
     def play(self, batch: Rows, state: IntArray) -> Played:
         first = self.noise.tick + 1

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.gaussian import AnyLaw, height_of, is_gaussian, sigma_squared
+from evertally.audit.gaussian import AnyLaw, fitting, height_of, is_gaussian, sigma_squared
 from evertally.counting.choose import build
 from evertally.counting.process import FloatArray, IntArray, NoiseProcess
 from evertally.noise.reals import KnownReals, RealLaw
@@ -62,6 +62,7 @@ class _Planted:
         return message
 
 
+@fitting
 def response(model: Linear, shifts: FloatArray, ticks: int) -> tuple[FloatArray, AnyLaw] | None:
     """What the program releases in its first ticks if draws are shifted so, in one column; None where there is not one
     draw a tick."""

@@ -199,18 +199,35 @@ class Relation:
         return self.columns.names.index(column) if column in self.columns.names else None
 
     def _independent(self) -> Iterator[Pair]:
-        """A record for each value of the columns, at ticks of their own, on one side or the other."""
-        place = next(iter(range(len(self.columns.values))), 0)
-        labels = [i for i, value in enumerate(self.columns.values[place]) if not isinstance(value, list | dict)]
-        nothing = len(self.columns.values[place]) - 1  # None is the last
-        for shift in range(self.ticks):
-            for sides in (("left", "left"), ("left", "right")):
-                entries = []
-                for n, label in enumerate(labels):
-                    side: Any = sides[n % 2]
-                    tick = 1 + (n + shift) % self.ticks if shift else 1
-                    entries += [Entry(tick, (label,), side), Entry(tick, (nothing,), _opposite(side))]
-                yield Pair(tuple(entries))
+        """A record for each declared column, at ticks of their own, on one side or the other; in its place is one that
+        says nothing."""
+        place, silent = self._place(self._table.get("column")), [0] * len(self.columns.values)
+        if place is not None:
+            silent[place] = len(self.columns.values[place]) - 1  # None is the last
+        for labels in self._by_column(place):
+            for shift in range(self.ticks):
+                for sides in (("left", "left"), ("left", "right")):
+                    entries = []
+                    for n, label in enumerate(labels):
+                        side: Any = sides[n % 2]
+                        tick = 1 + (n + shift) % self.ticks if shift else 1
+                        cells = tuple(label if i == place else cell for i, cell in enumerate(silent))
+                        entries.append(Entry(tick, cells, side))
+                        if place is not None:
+                            entries.append(Entry(tick, tuple(silent), _opposite(side)))
+                    yield Pair(tuple(entries))
+
+    def _by_column(self, place: int | None) -> list[list[int]]:
+        """Ways to say something once in every column: all that is not declared is in one, and there is only one where
+        nothing is."""
+        values = () if place is None else self.columns.values[place]
+        plain = [i for i, value in enumerate(values) if value is not None and not isinstance(value, list | dict)]
+        columns = self._table.get("columns")
+        declared = self._table.get("categories") or (list(range(columns)) if isinstance(columns, int) else [])
+        if not declared:
+            return [[i] for i in plain] or [[0]]
+        others = [i for i in plain if values[i] not in declared]
+        return [[*(i for i in plain if values[i] in declared), *others[:1]]]
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 

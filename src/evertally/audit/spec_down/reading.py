@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from evertally.audit.game import FloatArray, IntArray
-from evertally.audit.gaussian import AnyLaw, height_of, is_gaussian, sigma_squared
+from evertally.audit.gaussian import AnyLaw, fitting, height_of, is_gaussian, sigma_squared
 from evertally.audit.laplace import hiding
 from evertally.noise import DiscreteLaplace, NoiseKey, ZeroNoise
 from evertally.noise.reals import KnownReals, RealLaw
@@ -115,6 +115,7 @@ class Noise:
     drawn: int  # draws in all: some reach no release
 
     @classmethod
+    @fitting
     def read(cls, play: Play, other: Play | None = None, ticks: int = 1) -> Noise:
         """Of what `play` releases in so many ticks; on `other`, another stream, it must be the same."""
         reader = _Reader(play)
@@ -132,6 +133,7 @@ class Noise:
             raise NotAffine("it adds up draws of several laws")
         return found
 
+    @fitting
     def is_that_of(self, play: Play) -> bool:
         """Whether another way to play has this noise: the same laws, and what some draws do to releases."""
         reader = _Reader(play)
