@@ -1,0 +1,215 @@
+"""The rows of the audit of a spec: which lines of the rooms each of them executes, and whether one of them is broken.
+
+`python -m mutation.rows NAME FILE` runs the short audit of one spec on the product and keeps what each row executed,
+how long it took and what it said. A row that does not execute the line of a mutant says of it what it says of the product.
+So only the others are run on a mutant, up to the first that is broken: `evertally audit` would then end with 1.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import sys
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from mutation.choose import Mutant
+from mutation.covering import cache_folder, in_no_function
+from mutation.specs import SPECS, written
+
+if TYPE_CHECKING:
+    from evertally.audit.steps import Step
+
+MAKING = "(making)"  # what runs before the first row
+_COMPUTED, _PLAYED, _SECONDS = 6, 3, 30.0  # for one mutant: rows of so many specs, and of so many seconds as traced
+_WEAKER = ("attack", "event", "separation", "hunt", "not here")  # methods of rows in which nothing is computed
+# Whose numbers are not 1: taken first among those that execute a line.
+_TELLING = ("weights", "replaced-users", "pure-histogram", "separated-users", "found-users", "two-level", "sum")
+_COMPILED = ("evertally.noise.jit", "evertally.noise.compiled", "evertally.noise.double_words")
+
+
+class Asked(TypedDict):
+    """What is played of a spec: rows by plan and place, their names, and names of rows that do not meet the line."""
+
+    rows: list[tuple[str, int]]
+    names: list[str]
+    others: list[str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the audit of a spec: the name of its plan and its place there."""
+
+    spec: str
+    plan: str
+    number: int
+    name: str
+    method: str
+    seconds: float
+
+
+def steps_of(spec: str, effort: str) -> dict[tuple[str, int], Step]:
+    """The rows of `evertally audit`, by plan and place, as the command makes them."""
+    from evertally.cli.audit import plans_of_spec
+
+    plans = plans_of_spec(written(spec), "long" if effort == "long" else "short", 0)
+    return {(name, number): step for name, steps in plans.items() for number, step in enumerate(steps)}
+
+
+def forget_results() -> None:
+    """What the product keeps from call to call was computed before the mistake was there; compiled code may stay."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("evertally."):
+            for value in list(vars(module).values()):
+                home = str(getattr(value, "__module__", ""))
+                if hasattr(value, "cache_clear") and not home.endswith("kernels") and home not in _COMPILED:
+                    value.cache_clear()
+
+
+def judged(spec: str, effort: str, asked: Asked, until: float = math.inf) -> str:
+    """ "broken ROW" at the first row that is, "did not run ROW" where one fails, else "survived". No row is begun when
+    this process has worked for `until` seconds."""
+    from evertally.audit.steps import run
+
+    where, played = MAKING, 0
+    try:
+        steps = steps_of(spec, effort)
+        places = _places(steps, asked, effort)
+        for place in places:
+            step = steps[place]
+            if time.process_time() > until:
+                return f"survived {played} of {len(places)} rows of {spec}"
+            played += 1
+            where = f"{place[0]}: {step.name}"
+            report = run(step)
+            if not report.passed:
+                return f"broken {spec}: {where} ({report.method})"
+    except MemoryError:
+        raise
+    except Exception as error:  # what the command ends with 2 or 3 for
+        return f"did not run {spec}: {where}: {type(error).__name__}"
+    return f"survived {played} rows of {spec}"
+
+
+def _places(steps: dict[tuple[str, int], Step], asked: Asked, effort: str) -> list[tuple[str, int]]:
+    """The rows as they were picked. A long audit has others: all but those that are known not to meet the line."""
+    if effort == "short":
+        return [place for place in map(tuple, asked["rows"]) if place in steps]
+    first = [place for place, step in steps.items() if step.name in asked["names"]]
+    return first + [p for p, step in steps.items() if p not in first and step.name not in asked["others"]]
+
+
+# -- what each row executes --------------------------------------------------------------------------------------------
+
+
+def traced_file(name: str) -> Path:
+    folder = cache_folder() / "audits"
+    folder.mkdir(exist_ok=True)
+    return folder / f"{name}.z"
+
+
+@cache
+def _known(name: str) -> dict[str, Any] | None:
+    path = traced_file(name)
+    found: dict[str, Any] | None = json.loads(zlib.decompress(path.read_bytes())) if path.is_file() else None
+    return found
+
+
+def affected(mutant: Mutant, *, compiled: bool) -> list[tuple[str, Asked]]:
+    """What is played: specs with rows that execute the line. First what is computed, of several specs, then attacks and
+    games of some of them."""
+    lines = set(range(mutant.line, mutant.line + mutant.before.count("\n") + 1))
+    anywhere = in_no_function(mutant)
+    found: list[tuple[str, list[Row]]] = []
+    for name in SPECS:
+        known = _known(name)
+        if known is None:
+            continue
+        everywhere = _meets(known["making"], mutant.file, lines, anywhere)
+        everywhere |= compiled and mutant.file in known["compiled"]
+        rows = [
+            Row(name, row["plan"], row["number"], row["name"], row["method"], row["seconds"])
+            for row in known["rows"]
+            if row["passed"] and (everywhere or _meets(row["lines"], mutant.file, lines, anywhere))
+        ]
+        if rows or everywhere:
+            found.append((name, sorted(rows, key=lambda row: row.seconds)))
+    found.sort(key=lambda one: (_TELLING.index(one[0]) if one[0] in _TELLING else 99, sum(r.seconds for r in one[1])))
+    return [(name, _asked(name, rows)) for name, rows in _within(found)]
+
+
+def _asked(spec: str, rows: Sequence[Row]) -> Asked:
+    known = _known(spec)
+    assert known is not None
+    names = {row.name for row in rows}
+    others = {row["name"] for row in known["rows"]} - names
+    return Asked(rows=[(row.plan, row.number) for row in rows], names=sorted(names), others=sorted(others))
+
+
+def _within(found: list[tuple[str, list[Row]]]) -> Iterator[tuple[str, list[Row]]]:
+    spent = 0.0
+    for computed, most in ((True, _COMPUTED), (False, _PLAYED)):
+        for name, rows in found[:most]:
+            these = [row for row in rows if (row.method not in _WEAKER) == computed]
+            seconds = sum(row.seconds for row in these)
+            if spent and spent + seconds > _SECONDS:
+                continue
+            spent += seconds
+            if these or computed:  # what is made before the first row may fail already
+                yield name, these
+
+
+def _meets(executed: dict[str, list[int]], file: str, lines: set[int], anywhere: bool) -> bool:
+    there = executed.get(file, [])
+    return bool(there) if anywhere else not lines.isdisjoint(there)
+
+
+def trace(name: str, target: Path) -> None:
+    """Runs the short audit of a spec on the product with every line of the rooms watched."""
+    import evertally
+    from evertally.audit.steps import run
+    from mutation.tracing import Tracer
+
+    assert evertally.__file__ is not None
+    tracer = Tracer(Path(evertally.__file__).parent)
+    tracer.begin()
+    steps = steps_of(name, "short")
+    making = _sorted(tracer.end())
+    rows = []
+    for (plan, number), step in steps.items():
+        forget_results()
+        tracer.begin()
+        start = time.process_time()
+        report = run(step)
+        seconds = time.process_time() - start
+        lines = _sorted(tracer.end())
+        row = {"plan": plan, "number": number, "name": step.name, "seconds": round(seconds, 3), "lines": lines}
+        rows.append({**row, "passed": report.passed, "method": report.method})
+    said = {"making": making, "rows": rows, "compiled": _compiled_files()}
+    target.write_bytes(zlib.compress(json.dumps(said).encode()))
+
+
+def _sorted(lines: dict[str, set[int]]) -> dict[str, list[int]]:
+    return {file: sorted(numbers) for file, numbers in lines.items()}
+
+
+def _compiled_files() -> list[str]:
+    """The files of whose functions numba has been handed some: no tracer looks into those."""
+    if "numba" not in sys.modules:
+        return []
+    from numba.core.dispatcher import Dispatcher
+
+    handed = {Path(one.py_func.__code__.co_filename) for one in gc.get_objects() if isinstance(one, Dispatcher)}
+    return sorted(
+        {file.as_posix()[file.as_posix().rindex("evertally/") :] for file in handed if "evertally" in str(file)}
+    )
+
+
+if __name__ == "__main__":
+    trace(sys.argv[1], Path(sys.argv[2]))
