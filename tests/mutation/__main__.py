@@ -11,7 +11,7 @@ from mutation.choose import ROOMS, SAMPLE, Mutant, all_mutants, sample
 from mutation.covering import PLACES, Map, cache_folder, files_with_tests, trace, traced
 from mutation.judges import CONFORMANCE, by_forks, in_the_world, undecided
 from mutation.results import JUDGES, Results
-from mutation.table import equivalents, markdown
+from mutation.table import equivalents, markdown, not_private
 from mutation.world import World
 
 
@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="where the table is written")
     options = parser.parse_args()
     everything = all_mutants()
-    equivalent = equivalents(everything)
+    equivalent, harmless = equivalents(everything), not_private(everything)
     chosen = [m for m in sample(everything, options.sample) if not options.room or m.room in options.room]
     results = Results.read(options.results)
     judges = options.judge or ["tests", "conformance"]
@@ -48,8 +48,10 @@ def main() -> None:
     elif options.what == "run":
         for judge in judges:
             rest = [m for m in chosen if m.id not in equivalent]
+            if "audit" in judge:  # what may cost privacy comes first
+                rest.sort(key=lambda m: m.id in harmless)
             _judge(undecided(rest, results, judge)[: options.limit], judge, results, options.forks, options.workers)
-    text = markdown(chosen, results, equivalent)
+    text = markdown(chosen, results, equivalent, harmless)
     if options.what in ("run", "table"):
         print(text)
     if options.output:

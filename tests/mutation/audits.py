@@ -33,6 +33,7 @@ def by_audits(mutants: Sequence[Mutant], results: Results, effort: str, workers:
     """Judges in forks of processes that have the product loaded; then, what cannot be planted there, in forks that
     import it changed. Verdicts are written down as they come."""
     judge = f"{effort} audit"
+    whole = all(traced_file(name).is_file() for name in SPECS)
     left = []
     for mutant in mutants:
         before = results.of(mutant, "short audit")
@@ -41,7 +42,7 @@ def by_audits(mutants: Sequence[Mutant], results: Results, effort: str, workers:
             results.say(mutant.id, judge, before)
         elif affected(mutant, compiled=is_compiled(mutant)):
             left.append(mutant)
-        else:
+        elif whole:
             results.say(mutant.id, judge, Verdict("not covered"))
     known = {mutant.id: mutant for mutant in left}
     open_ = []
