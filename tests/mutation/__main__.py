@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="at most so many mutants that have no verdict yet")
     parser.add_argument("--sample", type=int, default=SAMPLE, help="size of the sample, over all rooms")
     parser.add_argument("--forks", action="store_true", help="leave open what forks do not catch, for another run")
-    parser.add_argument("--workers", type=int, default=1, help="processes that audit")
+    parser.add_argument("--workers", type=int, default=1, help="audits at once")
     parser.add_argument("--only", action="append", help="the mutant of this name, judged again")
     parser.add_argument("--places", action="append", help="map: only tests below this folder")
     parser.add_argument("--long", action="store_true", help="map: those that `make quick` leaves out, too")

@@ -1,9 +1,9 @@
 """Audits of mutants in forks of one process that has everything loaded.
 
-`python -m mutation.audit_forks planted|imported JOBS ANSWERS`, two files of JSON. "planted": the product is loaded and
-warm, and a fork has one function replaced. "imported", for what runs on import and for what numba compiles: only the
-libraries are loaded, and a fork imports the product with one file of it changed. What was compiled of that file, and of
-those that import it, is compiled anew.
+`python -m mutation.audit_forks planted|imported JOBS ANSWERS WORKERS`, two files of JSON. "planted": the product is
+loaded and warm, and a fork has one function replaced. "imported", for what runs on import and for what numba compiles:
+only libraries are loaded, and a fork imports the product with one file of it changed. What was compiled of that file,
+and of those that import it, is compiled anew.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,12 +31,12 @@ from typing import Any
 from mutation.choose import ROOT
 from mutation.covering import cache_folder
 from mutation.forked import plant
-from mutation.rows import Asked, forget_results, judged
+from mutation.rows import forget_results, judged
 
 _MEMORY = 6 << 30
-_PATIENCE = 900.0  # seconds on the clock, however busy the machine is
+_PATIENCE = 1200.0  # seconds on the clock, however busy the machine is
 _LIBRARIES = ("numpy", "numba", "flint", "scipy.stats", "scipy.optimize", "scipy.signal", "pydantic", "rich.table")
-_WARM = ("together", "found", "rebased", "capped-users", "bank")
+_WARM = ("found", "rebased", "capped-users")
 
 
 class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -58,7 +59,7 @@ class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def importers(file: str) -> set[str]:
-    """The stems of a product file and of all that import it, directly or not."""
+    """The modules of a product file and of all that import it, directly or not."""
     imports: dict[str, set[str]] = {}
     for path in (ROOT / "src" / "evertally").rglob("*.py"):
         name = path.relative_to(ROOT / "src").as_posix().removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -71,7 +72,7 @@ def importers(file: str) -> set[str]:
     reached = {file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")}
     while more := {name for name, those in imports.items() if those & reached} - reached:
         reached |= more
-    return {name.rpartition(".")[2] for name in reached}
+    return reached
 
 
 @contextlib.contextmanager
@@ -79,7 +80,7 @@ def _compiled_anew(file: str) -> Iterator[None]:
     """A copy of what numba has kept, without what may hold code of this file."""
     from numba.core import config
 
-    stale = importers(file)
+    stale = {name.rpartition(".")[2] for name in importers(file)}
     with tempfile.TemporaryDirectory() as folder:
         before = Path(config.CACHE_DIR)
         for kept in before.rglob("*.nb?") if before.is_dir() else ():
@@ -96,7 +97,7 @@ def _judge(job: dict[str, Any], mode: str) -> str:
     if mode == "planted":
         if not plant(job["file"], job["source"], job["product"]):
             return "not here"
-        forget_results()
+        forget_results(importers(job["file"]))
         return _rows(job, until)
     sys.meta_path.insert(0, _Mutated(job["file"], job["source"]))
     with _compiled_anew(job["file"]) if job["compiled"] else contextlib.nullcontext():
@@ -112,16 +113,27 @@ def _rows(job: dict[str, Any], until: float) -> str:
     return answer
 
 
-def fork(job: dict[str, Any], mode: str) -> str:
-    """What `judged` says of the first spec that shows something; or "time", "died", "not here"."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
+@dataclass
+class Fork:
+    """One mutant that is being judged by a process of its own."""
+
+    job: dict[str, Any]
+    child: int
+    reading: int
+    start: float
+
+    @classmethod
+    def begin(cls, job: dict[str, Any], mode: str) -> Fork:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child:
+            os.close(writing)
+            return cls(job, child, reading, time.monotonic())
         os.setsid()
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         limit = int(2 * job["seconds"]) + 60
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-        answer = "died"
+        answer = "did not run: died"
         try:
             answer = _judge(job, mode)
         except BaseException as error:
@@ -129,29 +141,34 @@ def fork(job: dict[str, Any], mode: str) -> str:
         finally:
             os.write(writing, answer.encode())
             os._exit(0)
-    os.close(writing)
-    ready, _, _ = select.select([reading], [], [], _PATIENCE)
-    said = os.read(reading, 65536).decode() if ready else "time"
-    os.close(reading)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    if not said:
-        over = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
-        return "time" if over else "did not run: died"
-    return said
+
+    def end(self, *, late: bool) -> dict[str, Any]:
+        """What `judged` says of the first spec that shows something; or "time", "not here"."""
+        said = "time" if late else os.read(self.reading, 65536).decode()
+        os.close(self.reading)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.child, signal.SIGKILL)
+        _, status = os.waitpid(self.child, 0)
+        if not said:
+            over = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
+            said = "time" if over else "did not run: died"
+        return {"id": self.job["id"], "answer": said, "seconds": round(time.monotonic() - self.start, 1)}
 
 
 def _warm() -> None:
-    """Modules and compiled code that most audits want."""
+    """Tables of samplers and compiled code that most audits want."""
+    from evertally.audit.draws import wrong_draw
+    from evertally.noise import DiscreteGaussian, DiscreteLaplace
+    from evertally.noise.reals import RealLaw
+
+    for law in (DiscreteGaussian(100), DiscreteGaussian(2), DiscreteLaplace(3), RealLaw("normal", ""), "gumbel"):
+        wrong_draw(law)
     for spec in _WARM:
-        everything = Asked(rows=[("asked", number) for number in range(40)], names=[], others=[])
-        judged(spec, "short", everything, time.process_time() + 6)
-    forget_results()
+        judged(spec, "short", None, time.process_time() + 2)
 
 
-def main(mode: str, asked: Path, answers: Path) -> None:
-    jobs: Sequence[dict[str, Any]] = json.loads(asked.read_text(encoding="utf-8"))
+def main(mode: str, asked: Path, answers: Path, workers: int) -> None:
+    waiting: list[dict[str, Any]] = json.loads(asked.read_text(encoding="utf-8"))[::-1]
     os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / "compiled"))
     for name in _LIBRARIES:
         importlib.import_module(name)
@@ -159,13 +176,17 @@ def main(mode: str, asked: Path, answers: Path) -> None:
         import evertally.cli.audit  # noqa: F401
 
         _warm()
+    running: dict[int, Fork] = {}
     with answers.open("a", encoding="utf-8") as said:
-        for job in jobs:
-            start = time.monotonic()
-            answer = fork(job, mode)
-            seconds = round(time.monotonic() - start, 1)
-            print(json.dumps({"id": job["id"], "answer": answer, "seconds": seconds}), file=said, flush=True)
+        while waiting or running:
+            while waiting and len(running) < workers:
+                one = Fork.begin(waiting.pop(), mode)
+                running[one.reading] = one
+            ready, _, _ = select.select(list(running), [], [], 5)
+            late = [r for r, one in running.items() if time.monotonic() - one.start > _PATIENCE and r not in ready]
+            for reading in [*ready, *late]:
+                print(json.dumps(running.pop(reading).end(late=reading in late)), file=said, flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))

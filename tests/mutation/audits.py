@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from mutation.choose import ROOT, Mutant
@@ -77,38 +76,28 @@ def _note(said: dict[str, Any], results: Results, judge: str) -> None:
 
 def _answers(mode: str, mutants: Sequence[Mutant], effort: str, workers: int) -> Iterator[dict[str, Any]]:
     """What the forks say, as they say it."""
+    if not mutants:
+        return
     folder = cache_folder() / "audit-forks"
     folder.mkdir(exist_ok=True)
-    running: list[tuple[subprocess.Popen[bytes], Path, int]] = []
-    for number in range(workers):
-        jobs = [_job(mutant, effort) for mutant in mutants[number::workers]]
-        if not jobs:
-            continue
-        asked, answers = (folder / f"{mode}-{effort}-{number}.{end}" for end in ("json", "jsonl"))
-        asked.write_text(json.dumps(jobs), encoding="utf-8")
-        answers.write_text("", encoding="utf-8")
-        call = [sys.executable, "-m", "mutation.audit_forks", mode, str(asked), str(answers)]
-        with (folder / f"{mode}-{effort}-{number}.log").open("w") as log:
-            process = subprocess.Popen(call, cwd=ROOT, env=_environment(), stdout=log, stderr=log)
-        running.append((process, answers, len(jobs)))
+    asked, answers = (folder / f"{mode}-{effort}.{end}" for end in ("json", "jsonl"))
+    asked.write_text(json.dumps([_job(mutant, effort) for mutant in mutants]), encoding="utf-8")
+    answers.write_text("", encoding="utf-8")
+    call = [sys.executable, "-m", "mutation.audit_forks", mode, str(asked), str(answers), str(workers)]
+    with (folder / f"{mode}-{effort}.log").open("w") as log:
+        process = subprocess.Popen(call, cwd=ROOT, env=_environment(), stdout=log, stderr=log)
     try:
-        read = [0] * len(running)
-        while running:
-            done = True
-            for at, (process, answers, _) in enumerate(running):
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(2)
-                done &= process.poll() is not None
-                lines = answers.read_text(encoding="utf-8").splitlines()
-                for line in lines[read[at] :]:
-                    yield json.loads(line)
-                read[at] = len(lines)
-            if done:
-                break
+        read, running = 0, True
+        while running:  # what was said so far is kept, whenever this is stopped
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(3)
+                running = False
+            lines = answers.read_text(encoding="utf-8").splitlines()
+            yield from map(json.loads, lines[read:])
+            read = len(lines)
     finally:
-        for process, *_ in running:
-            process.kill()
-            process.wait()
+        process.kill()
+        process.wait()
 
 
 def _job(mutant: Mutant, effort: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import math
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,27 +35,26 @@ _TELLING = ("weights", "replaced-users", "pure-histogram", "separated-users", "f
 _COMPILED = ("evertally.noise.jit", "evertally.noise.compiled", "evertally.noise.double_words")
 
 
-class Asked(TypedDict):
-    """What is played of a spec: rows by plan and place, their names, and names of rows that do not meet the line."""
+Place = tuple[str, int]  # the name of a plan, and the number of a row in it
 
-    rows: list[tuple[str, int]]
+
+class Asked(TypedDict):
+    """What is played of a spec: names of rows, in this order, and names of those that do not meet the line."""
+
     names: list[str]
     others: list[str]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the audit of a spec: the name of its plan and its place there."""
+    """One row of the audit of a spec, as it was on the product."""
 
-    spec: str
-    plan: str
-    number: int
     name: str
     method: str
     seconds: float
 
 
-def steps_of(spec: str, effort: str) -> dict[tuple[str, int], Step]:
+def steps_of(spec: str, effort: str) -> dict[Place, Step]:
     """The rows of `evertally audit`, by plan and place, as the command makes them."""
     from evertally.cli.audit import plans_of_spec
 
@@ -63,31 +62,30 @@ def steps_of(spec: str, effort: str) -> dict[tuple[str, int], Step]:
     return {(name, number): step for name, steps in plans.items() for number, step in enumerate(steps)}
 
 
-def forget_results() -> None:
-    """What the product keeps from call to call was computed before the mistake was there; compiled code may stay."""
+def forget_results(modules: Container[str] | None = None) -> None:
+    """What the product keeps from call to call was computed before the mistake was there; compiled code may stay, and
+    so may what is kept by other modules than these."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("evertally."):
+        if name.startswith("evertally.") and (modules is None or name in modules):
             for value in list(vars(module).values()):
                 home = str(getattr(value, "__module__", ""))
                 if hasattr(value, "cache_clear") and not home.endswith("kernels") and home not in _COMPILED:
                     value.cache_clear()
 
 
-def judged(spec: str, effort: str, asked: Asked, until: float = math.inf) -> str:
+def judged(spec: str, effort: str, asked: Asked | None, until: float = math.inf) -> str:
     """ "broken ROW" at the first row that is, "did not run ROW" where one fails, else "survived". No row is begun when
-    this process has worked for `until` seconds."""
+    this process has worked for `until` seconds. All rows are played where nothing is asked for."""
     from evertally.audit.steps import run
 
     where, played = MAKING, 0
     try:
-        steps = steps_of(spec, effort)
-        places = _places(steps, asked, effort)
-        for place in places:
-            step = steps[place]
+        steps = _picked(steps_of(spec, effort), asked, effort)
+        for (plan, _), step in steps:
             if time.process_time() > until:
-                return f"survived {played} of {len(places)} rows of {spec}"
+                return f"survived {played} of {len(steps)} rows of {spec}"
             played += 1
-            where = f"{place[0]}: {step.name}"
+            where = f"{plan}: {step.name}"
             report = run(step)
             if not report.passed:
                 return f"broken {spec}: {where} ({report.method})"
@@ -98,12 +96,18 @@ def judged(spec: str, effort: str, asked: Asked, until: float = math.inf) -> str
     return f"survived {played} rows of {spec}"
 
 
-def _places(steps: dict[tuple[str, int], Step], asked: Asked, effort: str) -> list[tuple[str, int]]:
-    """The rows as they were picked. A long audit has others: all but those that are known not to meet the line."""
-    if effort == "short":
-        return [place for place in map(tuple, asked["rows"]) if place in steps]
-    first = [place for place, step in steps.items() if step.name in asked["names"]]
-    return first + [p for p, step in steps.items() if p not in first and step.name not in asked["others"]]
+def _picked(steps: dict[Place, Step], asked: Asked | None, effort: str) -> list[tuple[Place, Step]]:
+    """The rows that were asked for. A long audit has others besides: all but those that do not meet the line."""
+    if asked is None:
+        return list(steps.items())
+    order = {name: number for number, name in enumerate(asked["names"])}
+    left = set(asked["others"])
+    found = [
+        (place, step)
+        for place, step in steps.items()
+        if step.name in order or (effort == "long" and step.name not in left)
+    ]
+    return sorted(found, key=lambda one: order.get(one[1].name, len(order)))
 
 
 # -- what each row executes --------------------------------------------------------------------------------------------
@@ -135,7 +139,7 @@ def affected(mutant: Mutant, *, compiled: bool) -> list[tuple[str, Asked]]:
         everywhere = _meets(known["making"], mutant.file, lines, anywhere)
         everywhere |= compiled and mutant.file in known["compiled"]
         rows = [
-            Row(name, row["plan"], row["number"], row["name"], row["method"], row["seconds"])
+            Row(row["name"], row["method"], row["seconds"])
             for row in known["rows"]
             if row["passed"] and (everywhere or _meets(row["lines"], mutant.file, lines, anywhere))
         ]
@@ -148,9 +152,8 @@ def affected(mutant: Mutant, *, compiled: bool) -> list[tuple[str, Asked]]:
 def _asked(spec: str, rows: Sequence[Row]) -> Asked:
     known = _known(spec)
     assert known is not None
-    names = {row.name for row in rows}
-    others = {row["name"] for row in known["rows"]} - names
-    return Asked(rows=[(row.plan, row.number) for row in rows], names=sorted(names), others=sorted(others))
+    names = list(dict.fromkeys(row.name for row in rows))
+    return Asked(names=names, others=sorted({row["name"] for row in known["rows"]} - set(names)))
 
 
 def _within(found: list[tuple[str, list[Row]]]) -> Iterator[tuple[str, list[Row]]]:

@@ -17,6 +17,7 @@ from evertally.audit import attacks, questions, whitebox
 from evertally.audit.active import is_active
 from evertally.audit.amounts import largest_amount, of_amounts
 from evertally.audit.applications import is_encoded, world_of
+from evertally.audit.draws import draws_attack
 from evertally.audit.dynamic import inputs_of as records_sent
 from evertally.audit.dynamic import is_dynamic
 from evertally.audit.game import Factory, Sent
@@ -65,6 +66,7 @@ def state_steps(factory: Factory, model: Any) -> list[Step]:
         ("replay", lambda: attacks.replay_attack(factory, *inputs[:2])),
         ("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)),
         ("bad record", lambda: attacks.bad_record_attack(factory, forms=_looks_alike(model))),
+        ("draws", lambda: draws_attack(factory, inputs[:2])),
     ]
     if is_encoded(model) and not questions.finds_words(model):
         nothing = [Sent([], [] if model.takes_users else None) for _ in inputs]
@@ -106,6 +108,7 @@ def linear_state_steps(factory: Factory, model: Linear) -> list[Step]:
         ("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3])),
         ("restore", lambda: attacks.restore_attack(short, inputs)),
         ("bad record", lambda: attacks.bad_record_attack(short, forms=alike)),
+        ("draws", lambda: draws_attack(factory, inputs[:2])),
     ]
     steps = [*attack_steps(copy, found), _horizon_step(short, copy, inputs[3])]
     if by_column(model):
