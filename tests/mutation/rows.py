@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from evertally.audit.steps import Step
 
 MAKING = "(making)"  # what runs before the first row
-_COMPUTED, _PLAYED, _SECONDS = 5, 2, 16.0  # for one mutant: rows of so many specs, and of so many seconds as traced
+_COMPUTED, _PLAYED, _SECONDS = 6, 3, 20.0  # for one mutant: rows of so many specs, and of so many seconds as traced
 _WEAKER = ("attack", "event", "separation", "hunt", "not here")  # methods of rows in which nothing is computed
+_SOON = ("draws", "overdrawn")  # attacks that compute
 # Whose numbers are not 1: taken first among those that execute a line.
 _TELLING = ("weights", "replaced-users", "pure-histogram", "separated-users", "found-users", "two-level", "sum")
 _COMPILED = ("evertally.noise.jit", "evertally.noise.compiled", "evertally.noise.double_words")
@@ -52,6 +53,10 @@ class Row:
     name: str
     method: str
     seconds: float
+
+    @property
+    def computed(self) -> bool:
+        return self.method not in _WEAKER or self.name in _SOON
 
 
 def steps_of(spec: str, effort: str) -> dict[Place, Step]:
@@ -145,8 +150,17 @@ def affected(mutant: Mutant, *, compiled: bool) -> list[tuple[str, Asked]]:
         ]
         if rows or everywhere:
             found.append((name, sorted(rows, key=lambda row: row.seconds)))
-    found.sort(key=lambda one: (_TELLING.index(one[0]) if one[0] in _TELLING else 99, sum(r.seconds for r in one[1])))
+    found.sort(key=lambda one: _order(mutant, *one))
     return [(name, _asked(name, rows)) for name, rows in _within(found)]
+
+
+def _order(mutant: Mutant, spec: str, rows: Sequence[Row]) -> tuple[bool, int, float]:
+    """Which spec comes first: where some row runs lines of the file (of compiled functions nothing else is known), then
+    those whose numbers are not 1, then the fastest."""
+    known = _known(spec)
+    assert known is not None
+    there = any(row["lines"].get(mutant.file) for row in known["rows"])
+    return not there, _TELLING.index(spec) if spec in _TELLING else 99, sum(row.seconds for row in rows)
 
 
 def _asked(spec: str, rows: Sequence[Row]) -> Asked:
@@ -157,15 +171,16 @@ def _asked(spec: str, rows: Sequence[Row]) -> Asked:
 
 
 def _within(found: list[tuple[str, list[Row]]]) -> Iterator[tuple[str, list[Row]]]:
+    """As many rows as fit into the time: what is computed first, attacks and games of fewer specs afterwards."""
     spent = 0.0
     for computed, most in ((True, _COMPUTED), (False, _PLAYED)):
         for name, rows in found[:most]:
-            these = [row for row in rows if (row.method not in _WEAKER) == computed]
-            seconds = sum(row.seconds for row in these)
-            if spent and spent + seconds > _SECONDS:
-                continue
-            spent += seconds
-            if these or computed:  # what is made before the first row may fail already
+            these = []
+            for row in rows:
+                if row.computed == computed and spent + row.seconds <= _SECONDS:
+                    these.append(row)
+                    spent += row.seconds
+            if these or (computed and not spent):  # what is made before the first row may fail already
                 yield name, these
 
 
