@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from mutation.audits import trace_audits
+from mutation.audits import by_audits, trace_audits
 from mutation.choose import ROOMS, SAMPLE, Mutant, all_mutants, sample
 from mutation.covering import PLACES, Map, cache_folder, files_with_tests, trace, traced
-from mutation.judges import CONFORMANCE, by_audit, by_forks, in_the_world, undecided
+from mutation.judges import CONFORMANCE, by_forks, in_the_world, undecided
 from mutation.results import JUDGES, Results
-from mutation.table import equivalents, markdown
+from mutation.table import equivalents, markdown, not_private
 from mutation.world import World
 
 
@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="at most so many mutants that have no verdict yet")
     parser.add_argument("--sample", type=int, default=SAMPLE, help="size of the sample, over all rooms")
     parser.add_argument("--forks", action="store_true", help="leave open what forks do not catch, for another run")
+    parser.add_argument("--workers", type=int, default=1, help="audits at once")
     parser.add_argument("--only", action="append", help="the mutant of this name, judged again")
     parser.add_argument("--places", action="append", help="map: only tests below this folder")
     parser.add_argument("--long", action="store_true", help="map: those that `make quick` leaves out, too")
@@ -30,7 +31,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="where the table is written")
     options = parser.parse_args()
     everything = all_mutants()
-    equivalent = equivalents(everything)
+    equivalent, harmless = equivalents(everything), not_private(everything)
     chosen = [m for m in sample(everything, options.sample) if not options.room or m.room in options.room]
     results = Results.read(options.results)
     judges = options.judge or ["tests", "conformance"]
@@ -47,8 +48,10 @@ def main() -> None:
     elif options.what == "run":
         for judge in judges:
             rest = [m for m in chosen if m.id not in equivalent]
-            _judge(undecided(rest, results, judge)[: options.limit], judge, results, options.forks)
-    text = markdown(chosen, results, equivalent)
+            if "audit" in judge:  # what may cost privacy comes first
+                rest.sort(key=lambda m: m.id in harmless)
+            _judge(undecided(rest, results, judge)[: options.limit], judge, results, options.forks, options.workers)
+    text = markdown(chosen, results, equivalent, harmless)
     if options.what in ("run", "table"):
         print(text)
     if options.output:
@@ -66,7 +69,7 @@ def _map(places: Sequence[str], long: bool, *, audits: bool) -> None:
         trace_audits(3600)
 
 
-def _judge(mutants: Sequence[Mutant], judge: str, results: Results, forks_alone: bool) -> None:
+def _judge(mutants: Sequence[Mutant], judge: str, results: Results, forks_alone: bool, workers: int) -> None:
     if judge in ("tests", "conformance"):
         covered = Map.read()
         by_forks(mutants, covered, results, judge)
@@ -78,10 +81,7 @@ def _judge(mutants: Sequence[Mutant], judge: str, results: Results, forks_alone:
             results.say(mutant.id, judge, in_the_world(mutant, world, covered, judge))
             print(mutant, results.of(mutant, judge), flush=True)
         return
-    world = World(cache_folder() / "world")
-    for mutant in mutants:
-        results.say(mutant.id, judge, by_audit(mutant, world, judge.split()[0]))
-        print(mutant, results.of(mutant, judge), flush=True)
+    by_audits(mutants, results, judge.split()[0], workers)
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ class Map:
         """Tests that execute the line; of a line that runs when the file is imported, those that use the file."""
         last = mutant.line + mutant.before.count("\n")
         found = {test for line in range(mutant.line, last + 1) for test in self.tests.get((mutant.file, line), [])}
-        if not found and _in_no_function(mutant):
+        if not found and in_no_function(mutant):
             found = set(self.files.get(mutant.file, []))
         return sorted(found, key=lambda test: (test.seconds, test.id))
 
@@ -130,7 +130,8 @@ class Map:
         return sorted(set(self.files.get(mutant.file, [])), key=lambda test: (test.seconds, test.id))
 
 
-def _in_no_function(mutant: Mutant) -> bool:
+def in_no_function(mutant: Mutant) -> bool:
+    """Whether the line runs when its file is imported."""
     import ast
 
     tree = ast.parse((ROOT / "src" / mutant.file).read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""The four judges: the tests that execute the line, the conformance checks, the short and the long audit of a spec.
+"""The judges "tests" and "conformance": the tests that execute the line, and the conformance checks that do.
 
-Tests and conformance judge in two steps: forks of a process that has collected the tests (forked.py), then, for what
-survived, a whole copy of the project (world.py). Audits judge in the copy.
+They judge in two steps: forks of a process that has collected the tests (forked.py), then, for what survived, a whole
+copy of the project (world.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from mutation.audits import affected_specs
 from mutation.choose import ROOT, Mutant
 from mutation.covering import Map, OneTest, cache_folder, digest
 from mutation.results import Results, Verdict
@@ -27,7 +26,6 @@ _WORLD_SECONDS = 60.0
 _FORKED_LEAST = 10.0
 _SLOWER = 4  # times as long as traced: another machine, busy cores
 _LEAST = 60.0
-_AUDIT = {"short": 300.0, "long": 1800.0}
 
 
 def picked_for(mutant: Mutant, covered: Map, judge: str, seconds: float, passed: Collection[str] = ()) -> list[OneTest]:
@@ -161,30 +159,6 @@ def in_the_world(mutant: Mutant, world: World, covered: Map, judge: str) -> Verd
         return Verdict("survived", f"{len(picked)} tests", outcome.seconds)
     failed = [line for line in outcome.said.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return Verdict("caught", (failed or ["it does not start"])[0].removeprefix("FAILED ")[:200], outcome.seconds)
-
-
-def by_audit(mutant: Mutant, world: World, effort: str) -> Verdict:
-    """`evertally audit` of the specs whose audit executes the line: caught if a promise is broken, or if the audit
-    cannot run on the mutant (on the product it can: affected_specs has run it)."""
-    specs = affected_specs(mutant)
-    if not specs:
-        return Verdict("not covered")
-    spent = 0.0
-    for spec in specs:
-        with world.holding(mutant):
-            arguments = ["-m", "evertally.cli", "audit", str(spec), "--effort", effort]
-            outcome = world.run(arguments, _AUDIT[effort])
-        spent += outcome.seconds
-        if outcome.status is None:
-            return Verdict("time", spec.name, spent)
-        if broken(outcome.status, outcome.said):
-            return Verdict("caught", spec.name, spent)
-    return Verdict("survived", ", ".join(spec.name for spec in specs), spent)
-
-
-def broken(status: int, said: str) -> bool:
-    """Whether an audit that ended like this found a broken promise, or crashed. "No power here" is neither."""
-    return status not in (0, 3) or "breaks its promise" in said
 
 
 def undecided(mutants: Iterable[Mutant], results: Results, judge: str) -> list[Mutant]:

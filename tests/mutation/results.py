@@ -13,7 +13,8 @@ JUDGES = ("tests", "conformance", "short audit", "long audit")
 
 @dataclass
 class Verdict:
-    """What one judge said about a mutant: "caught", "time" (its limit was reached), "survived", "not covered"."""
+    """What one judge said about a mutant: "caught", "did not run" (an audit that failed, where that of the product does
+    not), "time" (its limit was reached), "survived", "not covered"."""
 
     word: str
     by: str = ""
@@ -22,7 +23,7 @@ class Verdict:
     @property
     def caught(self) -> bool:
         """A mutant that never ends is noticed by whoever waits for it; the table counts it apart."""
-        return self.word in ("caught", "time")
+        return self.word in ("caught", "did not run", "time")
 
 
 @dataclass

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from mutation import rows
+from mutation.audit_forks import importers
+from mutation.audits import verdict_of
 from mutation.choose import ROOMS, ROOT, SAMPLE, Mutant, all_mutants, mutants_of, sample
 from mutation.covering import Map, OneTest
 from mutation.forked import plant
-from mutation.judges import broken, picked_for
+from mutation.judges import picked_for
 from mutation.results import JUDGES, Results, Verdict
+from mutation.rows import Asked, judged
 from mutation.table import equivalents, markdown
 from mutation.world import World, is_compiled
 
@@ -158,11 +162,46 @@ def test_a_mutant_lives_in_a_copy_and_leaves_it(everything: list[Mutant], tmp_pa
 
 
 def test_an_audit_that_has_no_power_caught_nothing() -> None:
-    assert broken(1, "counter breaks its promise")
-    assert broken(2, "")
-    assert broken(-9, "")
-    assert not broken(0, "No promise was broken.")
-    assert not broken(3, "no power here")
+    assert verdict_of("broken tree: asked: closed form (closed form)", 2.0).caught
+    failed = verdict_of("did not run tree: asked: closed form: ZeroDivisionError", 2.0)
+    assert (failed.word, failed.caught) == ("did not run", True)
+    assert not verdict_of("survived 3 of 20 rows of tree", 2.0).caught
+    with pytest.raises(ValueError, match="not here"):
+        verdict_of("not here", 2.0)
+
+
+def test_a_row_that_is_broken_ends_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the epsilon for a tree: a row sees it, and rows that are not asked for are not run."""
+    from evertally.counting import tree
+
+    asked = Asked(names=["closed form", "its share of the promise"], others=[])
+    assert judged("tree", "short", asked).startswith("survived 2 rows of tree")
+    law = tree.node_law
+    monkeypatch.setattr(tree, "node_law", lambda charge, change, levels: law(charge, change, max(1, levels - 1)))
+    assert judged("tree", "short", asked).startswith("broken tree: asked: ")
+    monkeypatch.setattr(tree, "node_law", None)
+    assert judged("tree", "short", asked).startswith("did not run tree: ")
+
+
+def test_rows_that_meet_a_line_are_picked_from_what_was_traced(
+    everything: list[Mutant], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("EVERTALLY_MUTATION", str(tmp_path))
+    monkeypatch.setattr(rows, "_known", lambda name: known if name == "tree" else None)
+    mutant = next(m for m in everything if m.room == "privacy" and m.function == "change")
+    row = {"plan": "asked", "number": 0, "method": "event", "seconds": 1.0, "passed": True}
+    there, elsewhere = {mutant.file: [mutant.line]}, {mutant.file: [mutant.line + 1]}
+    meets = [{**row, "name": "game", "lines": there}, {**row, "name": "law", "method": "exact law", "lines": there}]
+    known = {"making": elsewhere, "compiled": [], "rows": [*meets, {**row, "name": "other", "lines": elsewhere}]}
+    found = rows.affected(mutant, compiled=False)
+    assert [(spec, asked["names"]) for spec, asked in found] == [("tree", ["law"]), ("tree", ["game"])]
+    assert all("other" in asked["others"] for _, asked in found)
+
+
+def test_importers_reach_through_packages() -> None:
+    found = importers("evertally/noise/kernels.py")
+    assert {"evertally.noise.kernels", "evertally.noise.sampler", "evertally.counting.tree"} <= found
+    assert "evertally.privacy.neighbours" not in found
 
 
 def test_results_go_on_where_they_were(everything: list[Mutant], tmp_path: Path) -> None:
@@ -174,7 +213,7 @@ def test_results_go_on_where_they_were(everything: list[Mutant], tmp_path: Path)
     again = Results.read(tmp_path / "results.json")
     assert again.verdicts == results.verdicts
     table = markdown([one, two, three], again, {three.id: "changes the width of a printed column only"})
-    assert f"| {one.room} | 3 | 1 | 1 of 2 |" in table
+    assert f"| {one.room} | 3 | 1 | 0 | 1 of 2 |" in table
     assert two.id in table
     assert one.id not in table.replace(f"| {one.room}", "")
     assert len(JUDGES) == 4

@@ -18,6 +18,7 @@ from evertally.audit import attacks, questions, whitebox
 from evertally.audit.active import is_active
 from evertally.audit.amounts import largest_amount, of_amounts
 from evertally.audit.applications import is_encoded, world_of
+from evertally.audit.draws import draws_attack
 from evertally.audit.dynamic import inputs_of as records_sent
 from evertally.audit.dynamic import is_dynamic
 from evertally.audit.game import Factory, Sent
@@ -72,6 +73,7 @@ def state_steps(factory: Factory, model: Any) -> list[Step]:
         ("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)),
         ("bad record", lambda: attacks.bad_record_attack(factory, forms=_looks_alike(model))),
         ("all that is shown", lambda: shown_attack(factory, *_far_apart(model, inputs))),
+        ("draws", lambda: draws_attack(factory, inputs[:2])),
     ]
     if _plain_items(model):
         played.append(("order", lambda: order_attack(factory, [["one"] * _ENOUGH, ["two"] * _ENOUGH])))
@@ -127,6 +129,7 @@ def linear_state_steps(factory: Factory, model: Linear) -> list[Step]:
         ("restore", lambda: attacks.restore_attack(short, inputs)),
         ("bad record", lambda: attacks.bad_record_attack(short, forms=alike)),
         ("all that is shown", lambda: shown_attack(short, inputs[:2], [inputs[3]] * 2)),
+        ("draws", lambda: draws_attack(factory, inputs[:2])),
     ]
     steps = [*attack_steps(copy, found), _horizon_step(short, copy, inputs[3])]
     if by_column(model):

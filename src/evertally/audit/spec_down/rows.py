@@ -12,6 +12,7 @@ from typing import Any
 
 from evertally.audit.report import Aspect, Report, describe
 from evertally.audit.spec_down.inputs import ChangeSearch, NothingSeen, ReleaseSearch, allowed
+from evertally.audit.spec_down.overdrawn import overdrawn_report
 from evertally.audit.spec_down.promise import Charge, Promise
 from evertally.audit.spec_down.reading import NotAffine
 from evertally.audit.spec_down.search import LossSearch
@@ -40,10 +41,10 @@ def content_steps(
     steps = {
         name: [Step(_SHARE, partial(audit.share, name)), Step(_DOOR, partial(audit.neighbours, name))] for name in made
     }
-    whole = Step(_SUM, audit.total)
+    whole = [Step(_SUM, audit.total), Step("overdrawn", audit.overdrawn)]
     if len(made) > 1:
-        return steps | {f"{spec.name} (all queries)": [whole]}
-    return {name: [*own, whole] for name, own in steps.items()}
+        return steps | {f"{spec.name} (all queries)": whole}
+    return {name: [*own, *whole] for name, own in steps.items()}
 
 
 class SpecAudit:
@@ -86,6 +87,11 @@ class SpecAudit:
         used = self._promise.total(list(self._charges.values()))
         said = "" if used.part > 0.999 else f"the stream leaves {100 * (1 - used.part):.0f} % of its promise unused"
         return self._budget(f"Stream(horizon={self._spec.horizon})", _SUM, used, said)
+
+    def overdrawn(self) -> Report:
+        """Whether more than the promise can be had."""
+        charges = [one.charge for one in self._made.values()]
+        return overdrawn_report(self._content, self._spec.shared, self._spec.horizon, charges)
 
     def _budget(self, what: str, adversary: str, used: Any, said: str) -> Report:
         return Report(
