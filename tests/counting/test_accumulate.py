@@ -81,3 +81,13 @@ def test_fails_closed_at_its_horizon() -> None:
     process.advance(3)
     with pytest.raises(HorizonExceeded):
         process.advance(1)
+
+
+@pytest.mark.parametrize("charge", [PureDP(1), ZCDP(0.1)], ids=str)
+@pytest.mark.parametrize("beta", [0.5, 0.1, 1e-3])
+def test_of_one_tick_the_joint_radius_is_that_of_its_law(charge: PureDP | ZCDP, beta: float) -> None:
+    """The least r with P(|Z| > r) <= beta: a walk of one step is one draw, and half of beta is for each side."""
+    process = AccumulatingProcess(charge, Change(1, 1, 1), horizon=1, columns=1, source=ZeroNoise().source())
+    radius = round(process.joint_radius(beta))
+    assert process.joint_radius(beta) == radius
+    assert process.law.tail(radius + 1) <= beta < process.law.tail(radius)

@@ -316,3 +316,10 @@ def test_compiled_and_interpreted_build_the_same(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(kernels, "compiled", lambda name: getattr(kernels, name))
     assert build_bank.__wrapped__(32, 3).digest == compiled.digest
     assert fits_lemma(compiled)
+
+
+def test_coefficients_of_another_shape_are_refused() -> None:
+    bank = build_bank(64)
+    for shaped in (bank.a[None], bank.a.ravel(), bank.a[:, :, None]):
+        with pytest.raises(StateError):
+            certified(replace(bank, a=shaped))

@@ -161,3 +161,16 @@ def test_the_last_epoch() -> None:
         p.seek(LAST_TICK - 3)
         assert p.advance(3).shape == (3, 1)
         assert p.tick == LAST_TICK
+
+
+@pytest.mark.parametrize("charge", [et.PureDP(1), et.ZCDP(0.1)], ids=str)
+@pytest.mark.parametrize("tick", [1, 6])
+def test_beyond_the_reach_of_the_joint_law_the_union_holds(charge: Any, tick: int) -> None:
+    """The law of the maximum is cut where 1e-9 is left; for a smaller beta the union over the epoch has an answer."""
+    setting = Setting(Change(1, 1, 1), None, 1, 2**30)
+    process = build(choose(charge, setting, "epoch-tree"), setting, ZeroNoise().source())
+    assert isinstance(process, EpochProcess)
+    k = tick.bit_length() - 1
+    for beta in (0.1, 1e-9, 1e-12, 1e-15):
+        union = process.worst_in(k).radius(6 * beta / (math.pi * (k + 1)) ** 2 / 2**k)
+        assert process.joint_radius(beta, tick) <= union < math.inf

@@ -302,3 +302,11 @@ def test_a_tick_is_moved_by_events_that_are_there_or_not(relation: str, signed: 
     found = participation(relation, Contribution(max_per_event=3, signed=signed, unit="user", **rules), columns=9)
     assert found is not None
     assert (found.per_tick, found.times) == (Change(6, 12, 2), times)
+
+
+@pytest.mark.parametrize(("horizon", "band"), [(4, 2), (30, 7), (30, 30)])
+def test_the_norm_of_a_band_is_that_of_a_whole_column(horizon, band):
+    factor = banded_factor(horizon, band)
+    column = coefficients(horizon)[:band].tolist()
+    assert factor.column_norm_squared == sum(x * x for x in column)
+    assert band < horizon or factor.column_norm_squared == sqrt_factor(horizon).column_norm_squared

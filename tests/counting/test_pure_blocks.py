@@ -283,3 +283,14 @@ def test_spreads_by_kept_sums_are_those_of_the_weights() -> None:
         kept, made = blocks.spread(tick), block_tails.RowSpread([row * row for row in rows])
         assert (kept, kept.stddev) == (made, made.stddev)
         assert (kept._weights() == made._weights()).all()
+
+
+def test_errors_grow_with_the_l1_norm_of_an_event() -> None:
+    """Laplace noise of scale l1/epsilon: three of weight 1 under three times the budget are one."""
+    one, three = (
+        PureBlocksProcess(PureDP(w), Change(w, w * w, w), horizon=300, columns=1, source=ZeroNoise().source())
+        for w in (1, 3)
+    )
+    assert three.worst().stddev == pytest.approx(one.worst().stddev)
+    for beta in (0.1, 1e-3):
+        assert three.joint_radius(beta) == one.joint_radius(beta)

@@ -237,3 +237,16 @@ def test_the_layout_is_fixed() -> None:
 def test_nothing_of_a_slice_is_shown() -> None:
     key = et.simulation(1)
     assert repr(LinearSlice(whole(TREE, 3, key).plan(), key, 0, 3)) == "<LinearSlice, not shown>"
+
+
+@pytest.mark.parametrize("case", [Case("tree", et.ZCDP(0.5)), Case("sqrt", et.ZCDP(0.5))], ids=str)
+def test_sums_and_noise_of_a_slice_are_its_last_release(case: Case) -> None:
+    key = et.simulation(4)
+    part = LinearSlice(whole(case, 5, key).plan(), key, 1, 4)
+    for through in (1, 2, 9):
+        rows = [
+            row
+            for _, some in part.advance(ticks=[through], coordinates=[2], weights=[7], through=through)
+            for row in some
+        ]
+        assert np.array_equal(part.sums + part.noise(), rows[-1])

@@ -354,3 +354,15 @@ def test_worst_deviation_is_that_of_the_specification(T: int, factor: float) -> 
     """factorization-counting 4: max std S_T in units of 1/sqrt(2 rho)."""
     assert math.sqrt(process(T).worst().variance) == pytest.approx(factor, rel=3e-6)
     assert GRID_BITS == 16
+
+
+@pytest.mark.parametrize("horizon", [50, 3000])
+def test_the_smoothed_path_and_what_smoothing_is_worth(horizon: int) -> None:
+    """Gaussian noise of standard deviation 2 on every draw: the variance of the path grows by that of its sums, and they
+    are farther out than `smoothing` with probability below 1e-14 (eight standard deviations)."""
+    process = SqrtProcess(ZCDP(0.5), Change(1, 1, 1), horizon=horizon, columns=1, source=simulation(1).source("s"))
+    energy = float(np.sum(sqrt_factor(horizon).inverse ** 2)) / 4.0**GRID_BITS
+    smoothed = float(process.path().largest[-1])
+    assert smoothed / energy == pytest.approx(float(process.law.sigma_squared) + 4, rel=1e-12)
+    tail = math.erfc(process.smoothing() / math.sqrt(2 * 4 * energy)) / 2
+    assert 1e-20 < tail < 1e-14

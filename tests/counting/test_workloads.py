@@ -26,12 +26,13 @@ from workload_mutants import (
 
 import evertally as et
 from evertally.balls import at_precision, with_terms
-from evertally.counting import bank
+from evertally.counting import bank, toeplitz_factor
 from evertally.counting.bank_schedule import build_bank
 from evertally.counting.fourier import convolve
 from evertally.counting.sqrt_factor import GRID_BITS
 from evertally.counting.toeplitz import ToeplitzProcess, law_of
 from evertally.counting.toeplitz_factor import input_factor, root_factor
+from evertally.counting.weighing import AverageEngine, WeightedEngine
 from evertally.counting.workloads import ByAge, Decay, Toeplitz, Weights, Window, read
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteLaplace, simulation
@@ -125,6 +126,46 @@ def test_the_tail_of_an_endless_decay_is_below_its_bound() -> None:
     beyond = sum(at_precision(600, lambda: with_terms(2 * n, exactly)))
     assert 0 < beyond < factor.tail
     assert factor.tail * 2.0**63 / UNIT <= 2.0**-36
+
+
+@pytest.mark.parametrize("lam", ["0.5", "0.8", "0.97"])
+def test_the_bound_of_a_tail_is_the_proved_one(lam: str) -> None:
+    """Additions 11: beyond n terms there is at most 4 ||A/D|| p^-n, in the norm of a p = lam^(-i/8)."""
+    factor, series = root_factor(Decay(lam), None), Decay(lam).series()
+    n = factor.inverse.size
+
+    def proved(p: float) -> float:
+        size = math.fsum(weight / series.unit * p**k for k, weight in enumerate(series.weights))
+        return 4 * size * p**-n * UNIT / 2.0**factor.bits
+
+    assert any(proved(float(lam) ** (-i / 8)) <= factor.tail for i in (1, 2, 3, 4))
+
+
+def test_what_was_forgotten_may_decide_a_tie() -> None:
+    """Exactly one half, up to what the draws before the last ones add: undecided with a cut, up without one."""
+    factor = root_factor(Decay("1/4"), None)
+    nothing = np.zeros(5, dtype=np.int64)
+    assert factor.tail > 0
+    assert factor.rounded(nothing, factor.unit // 2) == 1
+    assert factor.rounded(nothing, factor.unit // 2, cut=True) is None
+    assert factor.rounded(nothing, factor.unit // 4, cut=True) == 0
+
+
+def test_a_window_is_refused_where_its_root_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toeplitz_factor, "_MOST_WORK", 8 * 8 // 2)
+    assert toeplitz_factor._window_root(2, 8).size == 8
+    with pytest.raises(ConfigurationError, match="too long"):
+        toeplitz_factor._window_root(2, 9)
+
+
+def test_the_longest_windows_and_the_slowest_decays() -> None:
+    assert Window(2**22).ticks == 2**22
+    with pytest.raises(ConfigurationError, match="window"):
+        Window(2**22 + 1)
+    slowest = 1 - Fraction(20, 2**22)
+    assert Decay(slowest).factor == slowest
+    with pytest.raises(ConfigurationError, match="slower than any stream"):
+        Decay(1 - Fraction(19, 2**22))
 
 
 # -- privacy -----------------------------------------------------------------------------------------------------------
@@ -283,6 +324,25 @@ def test_an_average_is_the_running_total_divided() -> None:
     again = et.Counter(workload={"average": "1/1000"}, **common, key=et.simulation(1))
     low, high = again.step(5).interval(beta=1e-6)
     assert low <= 5 <= high
+
+
+class Unsurveyed:
+    """A process that knows the spread of a tick, and not where it is widest."""
+
+    horizon, columns, tick = 10**6, 1, 0
+
+    def spread(self, tick: int) -> Any:
+        raise AssertionError("too many to ask one by one")
+
+    worst = spread
+
+
+def test_where_nobody_knows_the_widest_spread_nobody_says_one() -> None:
+    for engine in (
+        WeightedEngine(Unsurveyed, (1, 2), (1, 3)),  # type: ignore[arg-type]
+        AverageEngine(Unsurveyed, 10),  # type: ignore[arg-type]
+    ):
+        assert engine.widest(10**5) is None
 
 
 def test_ways_show_a_window_by_itself_and_by_differences() -> None:

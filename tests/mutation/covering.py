@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -125,9 +127,23 @@ class Map:
             found = set(self.files.get(mutant.file, []))
         return sorted(found, key=lambda test: (test.seconds, test.id))
 
-    def of_file(self, mutant: Mutant) -> list[OneTest]:
-        """Tests that use the file: what is kept from call to call is computed in whichever test comes first."""
-        return sorted(set(self.files.get(mutant.file, [])), key=lambda test: (test.seconds, test.id))
+    def near(self, mutant: Mutant) -> list[OneTest]:
+        """Tests that use the file, or one that imports it: compiled code is not followed line by line."""
+        files = [mutant.file, *importers(mutant.file)]
+        found = {test for file in files for test in self.files.get(file, [])}
+        return sorted(found, key=lambda test: (test.seconds, test.id))
+
+
+@cache
+def importers(file: str) -> list[str]:
+    """The files of the product that import this one by its name."""
+    package, _, name = file.removesuffix(".py").replace("/", ".").rpartition(".")
+    wanted = re.compile(
+        rf"from {re.escape(package)}(\.{name} import| import [^\n]*\b{name}\b)|import {package}\.{name}\b"
+    )
+    every = (ROOT / "src" / "evertally").rglob("*.py")
+    found = [path.relative_to(ROOT / "src").as_posix() for path in every if wanted.search(path.read_text("utf-8"))]
+    return sorted(set(found) - {file})
 
 
 def in_no_function(mutant: Mutant) -> bool:

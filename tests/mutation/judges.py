@@ -30,12 +30,14 @@ _LEAST = 60.0
 
 def picked_for(mutant: Mutant, covered: Map, judge: str, seconds: float, passed: Collection[str] = ()) -> list[OneTest]:
     """Covering tests, those of the mutant's own room first, the fastest first, as many as fit into so many seconds."""
-    wanted = [t for t in covered.covering(mutant) if (t.file == CONFORMANCE) == (judge == "conformance")]
+    lines = covered.covering(mutant)
+    everywhere = {*lines, *covered.near(mutant)} if is_compiled(mutant) else set(lines)
+    wanted = [t for t in everywhere if (t.file == CONFORMANCE) == (judge == "conformance")]
     if passed:
         wanted = [test for test in wanted if _with_text(test) not in passed]
     home = (f"tests/{mutant.room}", f"src/{mutant.file}")
     found, spent = [], 0.0
-    for test in sorted(wanted, key=lambda t: (not t.file.startswith(home), t.seconds)):
+    for test in sorted(wanted, key=lambda t: (not t.file.startswith(home), t.seconds, t.id)):
         if spent + test.seconds > seconds and found:
             continue
         found.append(test)

@@ -11,7 +11,7 @@ from flint import arb
 
 from evertally.balls import at_precision
 from evertally.noise import reals, simulation
-from evertally.noise.reals import RealLaw, Reals, SideBySide, ball_of
+from evertally.noise.reals import DOUBLE_RADIUS, KnownReals, RealLaw, Reals, SideBySide, ball_of
 
 LAW = RealLaw("normal", "a test")
 KINDS = ["normal", "laplace"]
@@ -152,3 +152,26 @@ def test_chosen_coordinates_side_by_side_are_the_same_variates() -> None:
     assert (some.value == whole.value[:, chosen]).all()
     assert (some.doubles().low == whole.doubles().low[:, chosen]).all()
     assert all(some.refine(2, j, 256).overlaps(whole.refine(2, c, 256)) for j, c in enumerate(chosen))
+
+
+def test_side_by_side_every_radius_and_size_covers_all_parts() -> None:
+    near, far = KnownReals(np.array([[1.0], [2.0]])), KnownReals(np.array([[-9.0], [0.0]]))
+    near.radius, far.radius = np.array([0.5, 0.0]), np.array([0.0, 0.25])
+    for parts in ([near, far], [far, near]):
+        some = SideBySide(parts)
+        assert some.radius.tolist() == [0.5, 0.25]
+        assert some.size.tolist() == [9.0, 2.0]
+
+
+def test_a_finite_ball_that_is_too_wide_is_read_further() -> None:
+    """V = 2^-382 (1 + ...): after three rounds it is known to a factor of two, which is finite and far from sharp."""
+    rounds = {0: (0, 0), 1: (0, 0), 2: (0, 2), 3: (2**63, 12345)}
+    words = np.array([[rounds[0]]], dtype=np.uint64)
+    drawn = Reals("normal", words, lambda i, j, r: rounds.get(r, (0, 0)))
+    wide = drawn.refine(0, 0, 256)
+    assert wide.is_finite()
+    assert wide.rad() > DOUBLE_RADIUS
+    made = drawn.doubles()
+    true = drawn.refine(0, 0, 1024)
+    off = at_precision(1024, lambda: abs(true - arb(float(made.high[0, 0])) - arb(float(made.low[0, 0]))).upper())
+    assert off <= DOUBLE_RADIUS

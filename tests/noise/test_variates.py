@@ -197,8 +197,17 @@ def test_a_ball_has_the_room_that_the_nesting_proof_uses(kind):
 
 
 def test_a_source_of_equal_bits_is_found_out():
+    """After 2^15 bits, 128 in each round."""
+    asked = []
+
+    def zeros(round_):
+        asked.append(round_)
+        assert round_ < 2**15 // 128
+        return 0, 0
+
     with pytest.raises(ArithmeticError, match="broken"):
-        planted("exponential", 0)
+        planted("exponential", 0, later=zeros)
+    assert max(asked) == 2**15 // 128 - 1
 
 
 def test_numbers_of_this_format_are_frozen():
