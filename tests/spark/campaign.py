@@ -189,20 +189,28 @@ class Campaign:
 
     def kill_workers(self) -> None:
         """kill -9 of the Python workers in mid-batch, and of nothing else: Spark tries their tasks again."""
-        while True:
-            driver = self._frozen(lambda batch: self.moment(batch) == "midway" and self._matters(batch))
-            batch, workers = self.latest(), driver.python_workers()
-            _signal(workers, signal.SIGSTOP)
-            if len(_names(self.root / f"state/{batch}")) < self.size.parts:
-                break
-            _signal([*workers, driver.process.pid], signal.SIGCONT)  # too late: all of them are done
-            until(lambda batch=batch: self.moment(batch) == "over" or driver.process.poll() is not None)
+        driver, workers = self._frozen_workers()
+        batch = self.latest()
         self._look()
         assert workers, "nobody was at work"
         kill(workers)
         self.report.killed("midway, Python workers")
         assert self.moment(batch) == "midway"
         os.kill(driver.process.pid, signal.SIGCONT)
+        self._over(driver, batch)
+
+    def _frozen_workers(self) -> tuple[Driver, list[int]]:
+        """Stops the driver and its Python workers while some parts are not written: so that somebody is at work."""
+        while True:
+            driver = self._frozen(lambda batch: self.moment(batch) == "midway" and self._matters(batch))
+            batch, workers = self.latest(), driver.python_workers()
+            _signal(workers, signal.SIGSTOP)
+            if len(_names(self.root / f"state/{batch}")) < self.size.parts:
+                return driver, workers
+            _signal([*workers, driver.process.pid], signal.SIGCONT)  # too late
+            self._over(driver, batch)
+
+    def _over(self, driver: Driver, batch: int) -> None:
         until(lambda: self.moment(batch) == "over" or driver.process.poll() is not None)
         assert driver.process.poll() is None, driver.said()
 
