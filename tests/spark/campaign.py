@@ -233,7 +233,7 @@ class Campaign:
     def _missed(self) -> bool:
         """Whether nothing more will be seen: all that was asked for is released, and Spark knows it."""
         assert self.driver is not None
-        return f"closed {self.asked}\n" in self.driver.said() and self.moment(self.latest()) == "over"
+        return self.moment(self.latest()) == "over" and f"closed {self.asked}\n" in self.driver.said()
 
     def _freeze(self, driver: Driver) -> None:
         for _ in range(2):  # some are born while others are stopped
