@@ -50,6 +50,11 @@ class Size:
     events: int
     users: int
 
+    @property
+    def parts(self) -> int:
+        """Of a batch: slices of `pages`, all of `people`, and two shards of `items`."""
+        return -(-self.columns // self.width) + 3
+
 
 WIDE = Size(columns=300_000, width=65_536, events=200_000, users=60_000)
 SMALL = Size(columns=20_000, width=4_096, events=20_000, users=6_000)
@@ -184,33 +189,55 @@ class Campaign:
 
     def kill_workers(self) -> None:
         """kill -9 of the Python workers in mid-batch, and of nothing else: Spark tries their tasks again."""
-        driver = self._frozen(lambda batch: self.moment(batch) == "midway" and self._matters(batch))
-        batch, workers = self.latest(), driver.python_workers()
+        driver, workers = self._frozen_workers()
+        batch = self.latest()
         self._look()
         assert workers, "nobody was at work"
         kill(workers)
         self.report.killed("midway, Python workers")
         assert self.moment(batch) == "midway"
         os.kill(driver.process.pid, signal.SIGCONT)
+        self._over(driver, batch)
+
+    def _frozen_workers(self) -> tuple[Driver, list[int]]:
+        """Stops the driver and its Python workers while some parts are not written: so that somebody is at work."""
+        while True:
+            driver = self._frozen(lambda batch: self.moment(batch) == "midway" and self._matters(batch))
+            batch, workers = self.latest(), driver.python_workers()
+            _signal(workers, signal.SIGSTOP)
+            if len(_names(self.root / f"state/{batch}")) < self.size.parts:
+                return driver, workers
+            _signal([*workers, driver.process.pid], signal.SIGCONT)  # too late
+            self._over(driver, batch)
+
+    def _over(self, driver: Driver, batch: int) -> None:
         until(lambda: self.moment(batch) == "over" or driver.process.poll() is not None)
         assert driver.process.poll() is None, driver.said()
 
     def _frozen(self, seen: Callable[[int], bool]) -> Driver:
-        """Stops the driver's own process as soon as a batch is seen as it should be: no manifest comes without it."""
+        """Stops the driver's own process as soon as a batch is seen as it should be: no manifest comes without it. Who
+        looks too late feeds it once more."""
         driver = self.driver
         assert driver is not None
         while True:
-            until(lambda: seen(self.latest()) or driver.process.poll() is not None, pause=0.002)
+            until(lambda: seen(self.latest()) or self._missed() or driver.process.poll() is not None, pause=0.002)
             assert driver.process.poll() is None, driver.said()
+            if self._missed():
+                self.feed()
+                continue
             os.kill(driver.process.pid, signal.SIGSTOP)
             if seen(self.latest()):
                 return driver
             os.kill(driver.process.pid, signal.SIGCONT)  # too late
 
+    def _missed(self) -> bool:
+        """Whether nothing more will be seen: all that was asked for is released, and Spark knows it."""
+        assert self.driver is not None
+        return self.moment(self.latest()) == "over" and f"closed {self.asked}\n" in self.driver.said()
+
     def _freeze(self, driver: Driver) -> None:
         for _ in range(2):  # some are born while others are stopped
-            for process in driver.processes():
-                os.kill(process, signal.SIGSTOP)
+            _signal(driver.processes(), signal.SIGSTOP)
 
     def _die(self, driver: Driver) -> None:
         self._freeze(driver)
@@ -369,6 +396,12 @@ def _broken(said: list[dict[str, Any]]) -> list[str]:
         if after["opened"] != before["through"] + 1
     ]
     return wrong
+
+
+def _signal(processes: list[int], number: int) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
 
 
 def _names(folder: Path) -> list[str]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HERE = Path(__file__).resolve().parent
+# Each Java of these tests runs for seconds. Most of what the second compiler and a collector with threads of its own do
+# would be done for a time that never comes: it is half of the work of all these tests.
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 collect_ignore_glob = ["drivers/*"]  # scripts, which start applications when they are imported
 
 
@@ -26,9 +29,19 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("JDK_JAVA_OPTIONS", _SHORT_LIVED)  # of drivers, masters, workers and their executors
+    config.addinivalue_line("markers", "xdist_group: tests that one process runs, one after the other")
     # What is used of it works: tests/spark/test_application.py.
     config.addinivalue_line("filterwarnings", "ignore:PySpark does not yet fully support pandas:FutureWarning")
     config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")  # sockets of PySpark to its JVM
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under `--dist loadgroup` all that use the shared application run in one process, so that there is one."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("one application"))
 
 
 @pytest.fixture(scope="session")
@@ -41,13 +54,15 @@ def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark(visits: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One hardened application for all tests of a process: starting it takes longer than most of them."""
+    """One hardened application for all tests of a process: starting it takes longer than most of them. A task that
+    fails is tried once more and not three times: each attempt is a Python process anew."""
     from apart import path_of_tests
 
     from evertally.spark import application
 
     os.environ["PYTHONPATH"] = path_of_tests()  # tasks are functions of test modules
-    session = application(visits, **{"spark.local.dir": str(tmp_path_factory.mktemp("local"))})
+    more = {"spark.local.dir": str(tmp_path_factory.mktemp("local")), "spark.sql.shuffle.partitions": "2"}
+    session = application(visits, "local[2,2]", **more)
     yield session
     session.stop()
 

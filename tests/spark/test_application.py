@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 from planted import LABEL
 
+import evertally
 from evertally import ConfigurationError
 from evertally.spark import SparkFailed, TaskFailed
-from evertally.spark.failures import guarded, withheld
+from evertally.spark.failures import _ADVICE, failure_of, guarded, withheld
 from evertally.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -86,6 +87,20 @@ def test_a_record_that_looks_like_a_failure_is_not_quoted() -> None:
         raise RuntimeError(text)
     assert "in slice 3: an exception of a library" in str(failed.value)
     assert "canary" not in str(failed.value)
+
+
+@pytest.mark.parametrize("file", _ADVICE)
+def test_a_state_error_of_a_task_comes_with_what_to_do(file: str) -> None:
+    """In words of the driver, by the file that raised it; of a file that is not ours nothing is said."""
+    [source] = Path(evertally.__file__).parent.rglob(file)
+    assert "raise StateError(" in source.read_text()
+
+    def said(kind: str) -> str:
+        return str(failure_of(RuntimeError(f"x\nevertally.spark.failures.TaskFailed: part 2: {kind}\n"), "batch 1"))
+
+    assert f"in part 2: StateError at {file}:7 ({_ADVICE[file]}). Texts" in said(f"StateError at {file}:7")
+    assert f"in part 2: ValueError at {file}:7. Texts" in said(f"ValueError at {file}:7")
+    assert "in part 2: StateError at other.py:7. Texts" in said("StateError at other.py:7")
 
 
 def test_our_own_refusals_pass_as_they_are() -> None:

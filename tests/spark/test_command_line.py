@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from apart import path_of_tests
 from one_process import assert_same, in_one_process
 
+from evertally.cli import spark as commands
+from evertally.errors import ConfigurationError
 from streams import write
+from waiting import PATIENCE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TABLE = pa.table({"time": [0, 1, 1], "page": [1, 2, 3]})
 
@@ -19,11 +27,15 @@ TABLE = pa.table({"time": [0, 1, 1], "page": [1, 2, 3]})
 def called(*arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "evertally.cli", "spark", *arguments],
-        env={"PYTHONPATH": path_of_tests(), "PATH": "/usr/bin:/bin"},
+        env={
+            "PYTHONPATH": path_of_tests(),
+            "PATH": "/usr/bin:/bin",
+            "JDK_JAVA_OPTIONS": os.environ["JDK_JAVA_OPTIONS"],
+        },
         input=lines,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
     )
 
 
@@ -32,13 +44,21 @@ def spec(tmp_path: Path) -> Path:
     return write(tmp_path / "stream", {"name": "pages", "kind": "vector_counter", "column": "page", "columns": 40})
 
 
-@pytest.mark.parametrize("folder", ["nowhere", "empty"])
-def test_a_folder_without_events(spec: Path, tmp_path: Path, folder: str) -> None:
-    (tmp_path / "empty").mkdir()
-    done = called("run", str(spec), "--events", str(tmp_path / folder), "--until", "2")
+def test_a_folder_that_is_not_there(spec: Path, tmp_path: Path) -> None:
+    done = called("run", str(spec), "--events", str(tmp_path / "nowhere"), "--until", "2")
     assert done.returncode == 2
     assert "no parquet files to be read" in done.stderr
     assert "internal error" not in done.stderr
+
+
+def test_a_folder_without_events(
+    spark: SparkSession, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark says of it is another exception than that of a folder that is not there."""
+    monkeypatch.setattr(commands, "_within", lambda _spec, _master, run: run(spark))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigurationError, match="no parquet files to be read"):
+        commands.run_batch(spec, str(tmp_path / "empty"), "parquet", None, "2", None)
 
 
 def test_a_line_that_is_no_time_does_not_stop_a_stream(spec: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from one_process import assert_same, in_one_process
 import evertally.spark as es
 from evertally.errors import ConfigurationError, HorizonExceeded
 from streams import write
+from waiting import PATIENCE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,8 +115,8 @@ def test_the_end_of_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     events = spark.readStream.schema("time long, `a.b` long").parquet(str(tmp_path / "events"))
     with es.release_stream(events, spec, every="1 second") as live:
         with pytest.raises(HorizonExceeded, match="tick 25 is beyond 24"):
-            live.close(25, wait=30)
-        assert live.close(24, wait=120) == 24
+            live.close(25, wait=PATIENCE)
+        assert live.close(24, wait=PATIENCE) == 24
     expected = in_one_process(spec, tmp_path / "one", [(TABLE.rename_columns(["time", "a.b"]), 24)])
     assert assert_same(spec, expected) == 24 * 40
 
@@ -127,5 +128,5 @@ def test_a_stream_that_was_stopped_before_its_first_batch(spark: SparkSession, t
     for _ in range(3):
         es.release_stream(events, spec, every="0 seconds").stop()
     with es.release_stream(events, spec, every="1 second") as live:
-        assert live.close(3, wait=120) == 3
+        assert live.close(3, wait=PATIENCE) == 3
     assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 3)])) == 3 * 40

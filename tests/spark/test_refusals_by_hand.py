@@ -155,6 +155,14 @@ def test_an_older_manifest_is_asked_as_it_was_marked(place: Path) -> None:
         ask(spec, "pages", tick=2, categories=WORDS[:5])
 
 
+def test_a_tick_whose_state_is_kept_no_more(place: Path) -> None:
+    spec = write(place / "spark", PAGES, stream=CONTENT, engine={**NARROW, "release": "on demand", "keep": 2})
+    play(spec, BATCHES[:3])
+    assert ask(spec, "pages", tick=4, categories=WORDS[:5])["tick"] == 4
+    with pytest.raises(ConfigurationError, match=r"tick 2 can be asked no more: 2 batches came .* keep = 3 will keep"):
+        ask(spec, "pages", tick=2, categories=WORDS[:5])
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_mark_that_is_missing(spec: Path, number: int) -> None:
     (where(spec, "home") / "mark" / f"{number:08d}").unlink()

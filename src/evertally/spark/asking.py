@@ -50,6 +50,7 @@ def ask(
     for (of, first, stop), name in zip(record["parts"], record["states"], strict=True):
         mine = np.flatnonzero((columns >= first) & (columns < stop)) if of == number else np.empty(0, np.int64)
         if mine.size:
+            _check_kept(held.log, shop, record, name, settled.engine.keep)
             state = shop.state(name, f"{of}-{first}-{stop}", record["batch"])
             values[mine] = _answers(shop, number, first, stop, state, columns[mine])
     accuracy = mechanism._engine.accuracy(record["through"])
@@ -79,6 +80,15 @@ def _record(log: Any, tick: int | None) -> Record:
     raise ConfigurationError(
         "no released batch ends with this tick: ticks inside a batch leave no state to be asked; close a batch there"
     )
+
+
+def _check_kept(log: Any, shop: Shop, record: Record, name: str, keep: int) -> None:
+    later = max(log.marks()) - record["batch"]
+    if later >= keep and shop.shelf.read(name) is None:
+        raise ConfigurationError(
+            f"tick {record['through']} can be asked no more: {later} batches came after it, and the states of the last "
+            f"{keep} are kept. Ask for a later tick; [engine] keep = {later + 1} will keep more of those to come"
+        )
 
 
 def _columns(mechanism: Any, categories: Sequence[Any]) -> Any:

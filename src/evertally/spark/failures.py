@@ -122,6 +122,22 @@ _KNOWN = {
 } | {"ArrowInvalid", "ArrowTypeError", "ArrowKeyError", "ArrowNotImplementedError", "ArrowCapacityError"}  # fmt: skip
 
 
+# What a StateError of a task advises, by the file that raises it. Words of our own: those of the exception come through
+# Spark, where a record that looks like a failure would be taken for one.
+_ADVICE = {
+    "job.py": "the root, or the worker key of a machine, is not the one of this stream: bring the root back, and copy "
+    "the key file that the driver has written to all machines",
+    "worker_key.py": "the worker key of a machine, or a state under the root, is missing, open to others, damaged or "
+    "of another stream: copy the key file that the driver has written, mode 0600, and bring the root back",
+    "packing.py": "a column has another type than in the batch before, and events of that batch are waiting: give it "
+    "the type that it had",
+    "tasks.py": "a machine was lost, and what was read again was not what it had been: run it again with the input as "
+    "it was",
+    "shelf.py": "a file of the root cannot be read or written on the machine of the task: look for a full disk, a "
+    "missing mount and rights, and run it again",
+}
+
+
 def failure_of(error: BaseException, place: str = "Spark") -> SparkFailed:
     """The same failure as one of ours: types of exceptions, and which task of ours it was; no text of theirs.
 
@@ -134,6 +150,9 @@ def failure_of(error: BaseException, place: str = "Spark") -> SparkFailed:
     if task is not None:
         kind = task["kind"] if task["kind"] in _KNOWN else "an exception of a library"
         where = f", in {task['place']}: {kind}{task['line'] or ''}"
+        file = (task["line"] or "").removeprefix(" at ").partition(":")[0]
+        if kind == StateError.__name__ and file in _ADVICE:
+            where += f" ({_ADVICE[file]})"
     said = f"{place}: Spark stopped with {', '.join(kinds)}{where}. Texts are withheld, they may quote records"
     return SparkFailed(said, tuple(kinds))
 

@@ -59,7 +59,7 @@ spark.stop()
 # The same driver, its log as quiet as before; but nobody told the executors.
 theirs = ("spark.executor.extraJavaOptions", "spark.executor.syncLogLevel.enabled")
 builder = SparkSession.builder.master(sys.argv[2])
-for name, value in (conf() | shared).items():
+for name, value in (conf() | shared | {"spark.cores.max": "1"}).items():  # one executor is enough to be too loud
     builder = builder.config(name, "" if name == theirs[0] else "false" if name == theirs[1] else value)
 spark = builder.getOrCreate()
 try:
