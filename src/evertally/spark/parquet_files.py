@@ -1,4 +1,4 @@
-"""Parquet files that tasks read by themselves, without Java: which ones surely hold for pyarrow what they hold for Java.
+"""Parquet files that tasks read by themselves, without Java: those that surely hold for pyarrow what they do for Java.
 
 Java hands rows to Python one by one; that was half of what a job cost (docs/benchmarks.md). pyarrow reads the same
 columns for a tenth. But two readers of one format agree only where nothing is left to be interpreted: old calendars,
@@ -72,7 +72,18 @@ class Scan:
     zone: str  # of the session: what Spark's time stamps have
 
     def batches(self, number: int) -> Iterator[pa.RecordBatch]:
-        """The columns of a piece, in the types that Spark would give them."""
+        """The columns of a piece, in the types and in batches as large as Spark would give them: how many there are
+        shows, and must not tell where row groups end."""
+        waiting: list[pa.RecordBatch] = []
+        for batch in self._read(number):
+            waiting.append(batch)
+            if sum(len(one) for one in waiting) >= BATCH_ROWS:
+                *whole, last = _rebatched(waiting)
+                yield from whole
+                waiting = [last]
+        yield from _rebatched(waiting)
+
+    def _read(self, number: int) -> Iterator[pa.RecordBatch]:
         kinds = {name: arrow_type(kind, self.zone) for name, kind in self.columns.items()}
         for path, size, groups in self.pieces[number].parts:
             # What was found out about the file that the driver saw must not be used on another one. Whether it is the
@@ -83,6 +94,14 @@ class Scan:
                 for batch in file.iter_batches(BATCH_ROWS, list(groups), columns=list(kinds), use_threads=False):
                     columns = [batch.column(name).cast(kind) for name, kind in kinds.items()]
                     yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+
+
+def _rebatched(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The same rows in as few batches as there can be."""
+    if len(batches) < 2:
+        return batches
+    found: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches(BATCH_ROWS)
+    return found
 
 
 def arrow_type(kind: str, zone: str) -> pa.DataType | None:
