@@ -8,6 +8,7 @@ together what it would release as one, in its order (docs/theory/distributed.md)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -91,28 +92,32 @@ class ItemShard(Secret):
         are over enter the next one, those of later ticks wait, those beyond the horizon enter none. Several cells of
         one tick and label are added up, with all that waited, before the total is clipped.
         """
+        when, heavy = as_integers(ticks), as_integers(weights)
+        if not isinstance(labels, Texts) or when.shape != (len(labels),) or heavy.shape != (len(labels),):
+            raise TypeError("a cell has one tick, one label and one weight: two columns of integers, and Texts between")
+        return self.advance_cells(ItemCells.of(when, labels, heavy), through)
+
+    def advance_cells(self, given: ItemCells, through: int) -> Iterator[tuple[int, Found]]:
+        """The same of cells whose labels are numbered already."""
         self._check_finished()
         if whole("through", through, self.tick) > self.plan.horizon:
             raise HorizonExceeded(
                 f"the ticks up to {through} exceed the horizon {self.plan.horizon} that the noise was made for"
             )
-        cells = ItemCells.joined([self._pending, self._cells(ticks, labels, weights)]).added_up(self.plan.limit)
+        cells = ItemCells.joined([self._pending, self._own(given)]).added_up(self.plan.limit)
         now = int(np.searchsorted(cells.ticks, through, side="right"))
         self._pending, self._through = cells.where(np.arange(now, len(cells))), int(through)
         return self._released(cells, now)
 
-    def _cells(self, ticks: Any, labels: Texts, weights: Any) -> ItemCells:
-        when, heavy = as_integers(ticks), as_integers(weights)
-        if not isinstance(labels, Texts) or when.shape != (len(labels),) or heavy.shape != (len(labels),):
-            raise TypeError("a cell has one tick, one label and one weight: two columns of integers, and Texts between")
-        if heavy.size and heavy.min() < 0:
+    def _own(self, cells: ItemCells) -> ItemCells:
+        if len(cells) and cells.weights.min() < 0:
             raise TypeError("cells of items do not weigh less than 0")
-        if len(labels) and labels.lengths.max() > LONGEST_LABEL:
+        if len(cells.names) and cells.names.lengths.max() > LONGEST_LABEL:
             raise TypeError(f"labels have at most {LONGEST_LABEL} bytes; longer ones are left out at the door")
-        cells = ItemCells.of(np.maximum(when, self.tick + 1), labels, heavy)
         if (shard_of(cells.names, self._key, self.count) != self.number).any():
             raise TypeError(f"labels of this shard are those that shard_of gives the number {self.number}")
-        return cells.where((cells.ticks <= self.plan.horizon) & (heavy > 0))
+        cells = replace(cells, ticks=np.maximum(cells.ticks, self.tick + 1))
+        return cells.where((cells.ticks <= self.plan.horizon) & (cells.weights > 0))
 
     def _released(self, cells: ItemCells, now: int) -> Iterator[tuple[int, Found]]:
         names = cells.names

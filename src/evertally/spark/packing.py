@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from evertally.encode.item_cells import ItemCells
@@ -22,7 +23,10 @@ from evertally.secret import Secret
 IntArray = NDArray[np.int64]
 
 _CELLS = struct.Struct("<cqqBBB")  # "C", first tick, number of cells, bytes of a tick, of a column, of a weight
-_ITEMS = struct.Struct("<cqqq")  # "I", number of cells, of labels, bytes of labels
+_ITEMS = struct.Struct("<cqqqBBBB")  # "J", first tick, cells, labels, bytes of a tick, a number, a weight, a length
+_OLD_ITEMS = struct.Struct("<cqqq")  # "I", number of cells, of labels, bytes of labels; all numbers in 8 bytes
+_SCHEMA = b"evertally_schema"  # of a table before its integers were narrowed
+_SIGNED = tuple((kind, 2 ** (kind.bit_width - 1)) for kind in (pa.int8(), pa.int16(), pa.int32()))
 _SIZES = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<i8"}
 
 
@@ -93,42 +97,83 @@ def joined_cells(parts: Iterable[CellsOf]) -> CellsOf:
 
 
 def pack_items(items: ItemCells) -> bytes:
+    """In as few bytes as they fit into: what travels is copied by Java some six times."""
     if not len(items):
         return b""
-    labels = items.names
+    labels, first = items.names, int(items.ticks.min())
+    numbers = items.ticks - first, items.numbers, items.weights, labels.lengths
+    packed, sizes = zip(*map(_small, numbers), strict=True)
     text = labels.data[labels.offsets[0] : labels.offsets[-1]].tobytes()
-    numbers = np.concatenate([items.ticks, items.numbers, items.weights, labels.offsets - labels.offsets[0]])
-    return _ITEMS.pack(b"I", len(items), len(labels), len(text)) + numbers.astype("<i8").tobytes() + text
+    return _ITEMS.pack(b"J", first, len(items), len(labels), *sizes) + b"".join(packed) + text
 
 
 def unpack_items(data: bytes) -> ItemCells:
     """
     >>> packed = pack_items(ItemCells.of(np.array([3]), Texts.of(["tea"]), np.array([5])))
-    >>> unpack_items(packed).labels().list(), unpack_items(packed).weights.tolist()
-    (['tea'], [5])
+    >>> unpack_items(packed).labels().list(), unpack_items(packed).weights.tolist(), len(packed) - _ITEMS.size
+    (['tea'], [5], 7)
     """
     if not data:
         return ItemCells.none()
-    _, count, labels, _ = _ITEMS.unpack_from(data)
-    numbers = np.frombuffer(data, "<i8", 3 * count + labels + 1, _ITEMS.size).astype(np.int64)
-    text = np.frombuffer(data, np.uint8, offset=_ITEMS.size + 8 * numbers.size)
+    if data[:1] == b"I":  # in states of before
+        return _unpack_old_items(data)
+    _, first, count, labels, *sizes = _ITEMS.unpack_from(data)
+    found, place = [], _ITEMS.size
+    for size, many in zip(sizes, (count, count, count, labels), strict=True):
+        found.append(np.frombuffer(data, _SIZES[size], many, place).astype(np.int64))
+        place += size * many
+    ticks, at, weights, lengths = found
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    return ItemCells(ticks + first, at, weights, Texts(np.frombuffer(data, np.uint8, offset=place), offsets))
+
+
+def _unpack_old_items(data: bytes) -> ItemCells:
+    _, count, labels, _ = _OLD_ITEMS.unpack_from(data)
+    numbers = np.frombuffer(data, "<i8", 3 * count + labels + 1, _OLD_ITEMS.size).astype(np.int64)
+    text = np.frombuffer(data, np.uint8, offset=_OLD_ITEMS.size + 8 * numbers.size)
     ticks, at, weights = numbers[: 3 * count].reshape(3, count)
     return ItemCells(ticks, at, weights, Texts(text, numbers[3 * count :]))
 
 
 def pack_table(table: pa.Table) -> bytes:
-    """Records, as an Arrow stream."""
+    """Records, as an Arrow stream; integers in as few bytes as they fit into.
+
+    >>> table = pa.table({"n": [7, None, -300]})
+    >>> len(pack_table(table)) < 500, unpack_table(pack_table(table)).equals(table)
+    (True, True)
+    """
     if not table.num_rows:
         return b""
+    schema = table.schema
+    for place, field in enumerate(schema):
+        kind = _narrowest(table.column(place))
+        if kind != field.type:
+            table = table.set_column(place, field.with_type(kind), table.column(place).cast(kind))
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema.with_metadata({_SCHEMA: schema.serialize().to_pybytes()})) as writer:
         writer.write_table(table)
     packed: bytes = sink.getvalue().to_pybytes()
     return packed
 
 
 def unpack_table(data: bytes) -> pa.Table | None:
-    return pa.ipc.open_stream(data).read_all() if data else None
+    if not data:
+        return None
+    table = pa.ipc.open_stream(data).read_all()
+    known = (table.schema.metadata or {}).get(_SCHEMA)  # None in states of before
+    return table if known is None else table.cast(pa.ipc.read_schema(pa.py_buffer(known)))
+
+
+def _narrowest(column: pa.ChunkedArray) -> pa.DataType:
+    """Of signed integers the type that holds them all, of everything else the one that it has."""
+    if not pa.types.is_signed_integer(column.type):
+        return column.type
+    ends = pc.min_max(column).as_py()
+    if ends["min"] is None:
+        return column.type
+    fits = (kind for kind, most in _SIGNED if -most <= ends["min"] and ends["max"] < most)
+    found = next(fits, column.type)
+    return found if found.bit_width < column.type.bit_width else column.type
 
 
 def joined_tables(parts: Iterable[bytes]) -> pa.Table | None:

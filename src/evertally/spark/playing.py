@@ -146,7 +146,7 @@ def _play_shard(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> 
     came = ItemCells.joined([unpack_items(payload) for payload in payloads])
     digest = hashlib.sha256()
     rows: dict[str, list[Any]] = {"tick": [], "category": [], "value": []}
-    for tick, found in playing.advance(came.ticks, came.labels(), came.weights, job.through):
+    for tick, found in playing.advance_cells(came, job.through):
         for label, count in found.counts.items():
             raw = label.encode("utf-8", "surrogatepass")
             digest.update(tick.to_bytes(8, "little") + len(raw).to_bytes(8, "little") + raw)

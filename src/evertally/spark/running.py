@@ -1,11 +1,16 @@
-"""A job as Spark runs it: one action over the events, by part or by user and part."""
+"""A job as Spark runs it: one action over the events, by part or by user and part.
+
+Where the data frame is nothing but columns of Parquet files that tasks can open, Spark hands out numbers of pieces, and
+tasks read them (`scanning.py`): rows that go through Java were most of what a job cost.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from evertally.spark.job import Job
-from evertally.spark.tasks import DONE, GIVEN, bucket_task, door_task, part_task, user_door_task
+from evertally.spark.scanning import scan_of
+from evertally.spark.tasks import DONE, GIVEN, bucket_task, door_task, part_task, scan_task, user_door_task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +19,12 @@ if TYPE_CHECKING:
 def run(events: DataFrame, job: Job) -> list[dict[str, Any]]:
     """What the parts report of a data frame of events."""
     names = job.stand.spec.columns()
-    return run_rows(numbered(events, names), names, job)
+    rows = numbered(events, names)
+    scan = scan_of(rows, names)
+    if scan is None:
+        return run_rows(rows, names, job)
+    count = len(scan.pieces)
+    return _run_given(events.sparkSession.range(0, count, 1, count).mapInArrow(scan_task(job, scan), GIVEN), job)
 
 
 def run_rows(rows: DataFrame, names: list[str], job: Job) -> list[dict[str, Any]]:
@@ -25,6 +35,11 @@ def run_rows(rows: DataFrame, names: list[str], job: Job) -> list[dict[str, Any]
         given = rows.mapInArrow(door_task(job, names), GIVEN).unionByName(_beats(spark, len(job.parts)))
     else:
         given = rows.mapInArrow(user_door_task(job, names), GIVEN).unionByName(_beats(spark, job.stand.buckets))
+    return _run_given(given, job)
+
+
+def _run_given(given: DataFrame, job: Job) -> list[dict[str, Any]]:
+    if job.stand.by_user:
         given = given.groupBy("part").applyInArrow(bucket_task(job), GIVEN)
     return [row.asDict() for row in given.groupBy("part").applyInArrow(part_task(job), DONE).collect()]
 

@@ -24,6 +24,7 @@ from evertally.spark.failures import guarded
 from evertally.spark.feeding import payloads
 from evertally.spark.job import Job, Shop, shop
 from evertally.spark.packing import pack_table
+from evertally.spark.parquet_files import Scan
 from evertally.spark.playing import play
 from evertally.spark.reading import Rows
 
@@ -52,7 +53,7 @@ def door_task(job: Job, names: list[str] | None = None) -> Callable[[Batches], B
     def door(batches: Batches) -> Batches:
         own = shop(job.stand)
         for batch in batches:
-            yield _rows(own, b"door", payloads(job, own, Rows.of(_named(batch, names), job, own.key.order_key)))
+            yield _by_part(job, own, _named(batch, names))
 
     return guarded(door, "door")
 
@@ -62,14 +63,25 @@ def user_door_task(job: Job, names: list[str] | None = None) -> Callable[[Batche
 
     def door(batches: Batches) -> Batches:
         own = shop(job.stand)
-        spec, count = job.stand.spec, job.stand.buckets
         for batch in batches:
-            rows = Rows.of(_named(batch, names), job, own.key.order_key)
-            users = user_buckets(rows.batch[str(spec.user_column)], own.key.order_key, count)
-            # Whose user is not to be told goes to the first: what needs no user counts it.
-            users[users < 0] = 0
-            parts = rows.cut(users, count)
-            yield _rows(own, b"door", [pack_table(part.table()) for part in parts])
+            yield _by_bucket(job, own, _named(batch, names))
+
+    return guarded(door, "door")
+
+
+def scan_task(job: Job, scan: Scan) -> Callable[[Batches], Batches]:
+    """Either door where tasks read the events themselves: they are given numbers of pieces. The first piece begins with
+    a row for each group, so that idle ones move on: which of them are idle would show otherwise."""
+
+    def door(batches: Batches) -> Batches:
+        own = shop(job.stand)
+        each, groups = (_by_bucket, job.stand.buckets) if job.stand.by_user else (_by_part, len(job.parts))
+        for number in (row for batch in batches for row in batch.column(0).to_pylist()):
+            if number == 0:
+                nothing = [pa.nulls(groups, pa.binary())] * 3
+                yield pa.RecordBatch.from_arrays([pa.array(range(groups), pa.int32()), *nothing], schema=_GIVEN)
+            for batch in scan.batches(number):
+                yield each(job, own, batch)
 
     return guarded(door, "door")
 
@@ -111,6 +123,18 @@ def part_task(job: Job) -> Callable[[pa.Table], pa.Table]:
         return _reported(number, played.state, played.release, played.values, seen, source)
 
     return guarded(part, "part")
+
+
+def _by_part(job: Job, own: Shop, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return _rows(own, b"door", payloads(job, own, Rows.of(batch, job, own.key.order_key)))
+
+
+def _by_bucket(job: Job, own: Shop, batch: pa.RecordBatch) -> pa.RecordBatch:
+    rows, count = Rows.of(batch, job, own.key.order_key), job.stand.buckets
+    users = user_buckets(rows.batch[str(job.stand.spec.user_column)], own.key.order_key, count)
+    # Whose user is not to be told goes to the first: what needs no user counts it.
+    users[users < 0] = 0
+    return _rows(own, b"door", [pack_table(part.table()) for part in rows.cut(users, count)])
 
 
 def _named(batch: pa.RecordBatch, names: list[str] | None) -> pa.RecordBatch:
