@@ -18,11 +18,12 @@ import numpy as np
 from flint import arb, fmpq
 from numpy.typing import NDArray
 
+from evertally.audit.addresses import wrong_addresses
 from evertally.audit.attacks import Finding
 from evertally.audit.game import Factory, take
 from evertally.audit.watching import watched
 from evertally.balls import at_precision
-from evertally.noise import DiscreteGaussian, DiscreteLaplace, keystream, sampler, simulation
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, sampler, simulation
 from evertally.noise.reals import RealLaw, Reals
 from evertally.noise.source import KeyedSource
 from evertally.noise.variates import AddressedVariates
@@ -45,6 +46,9 @@ def draws_attack(make: Factory, inputs: Sequence[Any]) -> Finding:
     >>> draws_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=key), [3, 1]).leaked
     False
     """
+    wrong = wrong_addresses()
+    if wrong:
+        return Finding("draws", True, wrong)
     laws = sorted(laws_of(make, inputs), key=str)
     for law in laws:
         wrong = wrong_draw(law)
@@ -77,7 +81,7 @@ def wrong_draw(law: Any) -> str:
     ('', '', '')
     """
     if isinstance(law, DiscreteLaplace | DiscreteGaussian):
-        return _wrong_integer(law) or _wrong_address(law)
+        return _wrong_integer(law)
     if isinstance(law, RealLaw):
         return _wrong_real(law.kind)
     return _wrong_variate(law) if law in ("gumbel", "exponential") else ""
@@ -172,17 +176,6 @@ def _words(bits: int, i: int) -> tuple[int, int]:
     """The first two words of an address: every second draw has the other sign."""
     first = bits >> (_BITS - _FIRST)
     return first << 1 | i % 2, (bits >> (_BITS - _SECOND)) & ((1 << 64) - 1)
-
-
-def _wrong_address(law: Any) -> str:
-    """A draw is the same however many are asked for, and no others come again: across the pages of a keystream."""
-    page = 1 << keystream.PAGE_BITS
-    source, wide = simulation(8).source("audit"), DiscreteLaplace(1 << 30)
-    whole = source.draws("pages", wide, [1], page + 64)[0]
-    part = source.draws("pages", wide, [1], 64, first=page)[0]
-    if (whole[page:] != part).any():
-        return "a draw depends on how many others are asked for"
-    return "draws of one page come again on the next" if (whole[:64] == whole[page:]).any() else ""
 
 
 # -- real numbers ------------------------------------------------------------------------------------------------------

@@ -120,9 +120,16 @@ class Relation:
         strange = self._with(self.other(random), range(len(self.columns.values)), STRANGE)
         for cells in contents[:_MOST_CROWDED]:
             alike = self._with(cells, self.columns.owners, EACH)  # others who do the same
-            for other, copies in ((alike, _CROWD), (strange, 1)):
-                context = tuple(Entry(tick, other, "both", copies) for tick in (1, self.ticks) * 2)
-                yield from self._in_place(next(self._own(cells, contents)), context, contents, random)
+            own = list(self._own(cells, contents))
+            # Tables grow while somebody is in them, who is there before and after.
+            around = tuple(entry for entry in own[2] if entry.tick != 2 or self.ticks < 3) if self.owned else own[0]
+            for mine, other, copies, ticks in (
+                (own[0], alike, _CROWD, (1, self.ticks)),
+                (around, alike, _CROWD, (min(2, self.ticks),)),
+                (own[0], strange, 1, (1, self.ticks)),
+            ):
+                context = tuple(Entry(tick, other, "both", copies) for tick in ticks * 2)
+                yield from self._in_place(mine, context, contents, random)
 
     def _with(self, cells: tuple[int, ...], places: Iterable[int], value: Any) -> tuple[int, ...]:
         """A record with this value wherever a column may have it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from evertally.audit.spec_down.neighbours import Pair, Relation, records_of
 from evertally.audit.spec_down.playing import WAYS, Way, numbers, played, prepared
 from evertally.audit.spec_down.reading import Noise, NotAffine, Play
 from evertally.audit.spec_down.small import Small
+from evertally.errors import ReplayRefused, StateError
 
 _STEPS = {"short": 60, "long": 600}
 _FIRST = {"short": 160, "long": 2000}  # pairs that are written down
@@ -95,18 +97,26 @@ class Search(ABC):
         best = [(lost, pair, WAYS[0]) for lost, pair in found]
         late = [pair for _, pair in found if len({e.tick for e in pair.entries if e.side != "both"}) > 1]
         again = list(dict.fromkeys([*late[: _ALSO // 2], *(pair for _, pair in found[: _ALSO // 2])]))
-        best += [(self.lost(pair, way), pair, way) for way in WAYS[1:] for pair in again]
+        best += [(self._lost_or_failed(self.lost, pair, way), pair, way) for way in WAYS[1:] for pair in again]
         best.sort(key=lambda one: -one[0])
         top = [*best[:_CLIMBS], *(self._climbed(*one) for one in best[:_CLIMBS])]
         # The first of equals: what is written down is shorter than what was found on the way.
-        lost, pair, way = max(((self.at_least(pair, way), pair, way) for _, pair, way in top), key=lambda one: one[0])
+        judged = ((self._lost_or_failed(self.at_least, pair, way), pair, way) for _, pair, way in top)
+        lost, pair, way = max(judged, key=lambda one: one[0])
         return Worst(lost, pair if lost else None, way, self.tried)
+
+    def _lost_or_failed(self, judge: Callable[[Pair, Way], float], pair: Pair, way: Way) -> float:
+        """What a pair shows; all, if one of its streams cannot be taken up again: everybody sees that."""
+        try:
+            return judge(pair, way)
+        except (StateError, ReplayRefused):
+            return math.inf
 
     def _climbed(self, lost: float, pair: Pair, way: Way) -> tuple[float, Pair, Way]:
         worst, at = (lost, pair, way), lost
         for _ in range(_STEPS[self._effort] // _CLIMBS):
             tried = self.relation.changed(pair, self._random)
-            now = self.lost(tried, way)
+            now = self._lost_or_failed(self.lost, tried, way)
             if now >= at:  # also along plateaus
                 at, pair = now, tried
             if now > worst[0] * (1 + 1e-9):

@@ -1,0 +1,75 @@
+"""Where noise comes from: every lane, node, column and label has draws of its own, and the same for ever.
+
+Closed forms and exact laws read which addresses the code of a mechanism names, and trust that no two of them lead to
+the same random bits. Noise that comes again can be subtracted. Here a source is asked for draws that are too wide to
+meet by chance, at addresses on both sides of every power of two, in pieces and at once (docs/theory/samplers.md, 4 and
+5: a draw is a function of its address alone).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.noise import DiscreteLaplace, item_addresses, keystream, simulation
+from evertally.noise.reals import RealLaw
+
+_WIDE = DiscreteLaplace(1 << 40)
+_REAL = RealLaw("normal", "addresses")
+_FEW, _MANY = 300, 4200  # sources draw in pieces of 4,096
+_POWERS = range(8, 41)
+
+
+def wrong_addresses() -> str:
+    """What is wrong with the addresses of draws, in a few words; nothing if all are right.
+
+    >>> wrong_addresses()
+    ''
+    """
+    source = simulation(8).source("addresses")
+    for told, draws in _apart(source):
+        if np.unique(draws).size != draws.size:
+            return f"{told} share a draw"
+    return _depends(source)
+
+
+def _apart(source: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    nodes = sorted({*range(1, _FEW), *(2**k + d for k in _POWERS for d in (-1, 0, 1))})
+    yield "two nodes", source.draws("nodes", _WIDE, nodes, 3)
+    page = 1 << keystream.PAGE_BITS
+    far = source.draws("columns", _WIDE, [1], _MANY, first=page - _MANY // 2)
+    yield "two columns", np.concatenate([source.draws("columns", _WIDE, [1], 2 * _MANY), far], axis=1)
+    yield "two lanes", np.stack([source.draws(lane, _WIDE, [1], 8) for lane in ("a", "b", "ab")])
+    others = [simulation(8).source(path) for path in ("addresses", "query/a", "query/b")] + [
+        simulation(9).source("query/a")
+    ]
+    yield "two queries, or two keys", np.stack([other.draws("nodes", _WIDE, [1], 8) for other in others])
+    yield "two real nodes", source.reals("reals", _REAL, range(1, _FEW), 3).value
+    yield "two variates", np.stack([source.variates("pick", "gumbel", node, _FEW).lower for node in (1, 2, 257)])
+    labels = [None, *(f"label {i}" for i in range(_FEW)), "", "label", "label 1 "]
+    items = item_addresses(source, labels)
+    yield "two labels", np.array([hash(tuple(pair)) for pair in items.tolist()])
+    yield "two nodes of labels", np.stack([source.item_draws("items", _WIDE, node, items) for node in nodes[::9]])
+    yield (
+        "two variates of labels",
+        np.stack([source.item_variates("item pick", "gumbel", node, items).lower for node in (1, 2, 257)]),
+    )
+    yield "two real draws of labels", source.item_reals("item reals", _REAL, range(1, 9), items).value
+
+
+def _depends(source: Any) -> str:
+    """Whether a draw depends on what else is asked for."""
+    begin = (1 << keystream.PAGE_BITS) - _MANY // 2
+    for start in (0, begin):
+        whole = source.draws("columns", _WIDE, [1, 2], 2 * _MANY, first=start)
+        for i in (0, 1, _MANY // 2 - 1, _MANY // 2, 4095, 4096, 4097, 2 * _MANY - 1):
+            if (source.draws("columns", _WIDE, [2], 1, first=start + i) != whole[1, i]).any():
+                return "a draw depends on how many others are asked for"
+    many = source.draws("nodes", _WIDE, range(1, _MANY), 3)
+    for node in (1, 2, 256, 257, 1365, 1366, 4097, _MANY - 1):
+        if (source.draws("nodes", _WIDE, [node], 3) != many[node - 1]).any():
+            return "a draw depends on which other nodes are asked for"
+    return ""
