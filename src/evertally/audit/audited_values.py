@@ -25,6 +25,8 @@ _ALLOWED: dict[str, Any] = {"unit": "user", "max_total_per_user": 50}
 VALUES: tuple[Audited, ...] = (
     made(RunningSum, CONCENTRATED, 100, _BOUNDED, **_CENTS),
     made(RunningSum, CONCENTRATED, 64, _BOUNDED, mechanism="tree", **_CENTS),
+    made(RunningSum, CONCENTRATED, 100, _BOUNDED, every=10, **_CENTS),
+    made(RunningSum, PURE, None, _BOUNDED, every=7, **_CENTS),
     made(RunningSum, PURE, 100, _BOUNDED, lower=-5, neighbours="replace", **_CENTS),
     made(RunningSum, CONCENTRATED, 365, _SUMS, **_CENTS, **_ALLOWED),
     made(RunningSum, PURE, 100, _SUMS, lower=-20, **_CENTS, **_ALLOWED),

@@ -23,6 +23,7 @@ It depends on what is known about the mechanism:
 * Sums with an allowance of each user: two users through the real door and rule, against the noise of the program.
 * Amounts by category: what is counted, and the coins that round amounts, one event taken from among many.
 * Sums with epochs: what an event moves against the noise of each counter, and what happens at a boundary.
+* Sums that begin anew: one block as above, and whether blocks share noise.
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: the laws and thresholds that they really use, exact small copies (`audit.laws`),
   games, and the closed form of their counts.
@@ -70,8 +71,9 @@ from evertally.audit.local_messages import (
 from evertally.audit.owned import OwnedSearch, is_owned
 from evertally.audit.presence import PathSearch, is_presence
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
+from evertally.audit.shown import shown_attack
 from evertally.audit.sketches import SketchSearch, descent_attack, is_sketch, walkable
-from evertally.audit.state_steps import attack_steps, linear_state_steps, not_here, state_steps
+from evertally.audit.state_steps import attack_steps, inputs_of, linear_state_steps, not_here, state_steps
 from evertally.audit.steps import Step, of_aspect, run
 from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
 from evertally.audit.values import (
@@ -98,6 +100,7 @@ from evertally.statistics.dynamic_options import Dynamic
 from evertally.statistics.linear_options import Linear, is_linear
 from evertally.users.active import ActiveUsers
 from evertally.values.quantiles import ValueQuantile
+from evertally.values.tumbling import Tumbling
 
 __all__ = ["SIZES", "Effort", "Sizes", "Step", "audit_mechanism", "best", "hunted", "plan", "run"]
 
@@ -226,13 +229,30 @@ def _steps_without_faults(factory: Factory, model: Any, rules: _Rules) -> list[S
         ]
     if is_weighed(model):
         return _weighed_steps(factory, model, rules)
+    if isinstance(model, ValueQuantile) and not is_linear(model):
+        return _value_steps(factory, model, rules)
+    if isinstance(model, Tumbling) and model.every is not None:
+        return _tumbling_steps(factory, model, rules)
     if not is_linear(model):
-        values = isinstance(model, ValueQuantile)
-        return _value_steps(factory, model, rules) if values else _unknown_steps(factory, model, rules)
+        return _unknown_steps(factory, model, rules)
+    return _linear_parts(factory, model, rules) + linear_state_steps(factory, model)
+
+
+def _linear_parts(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
     steps = _door_steps(factory, model)
     if of_amounts(model):
         steps.append(Step("coins", lambda: coins_report(model)))
-    return steps + _counting_steps(factory, model, rules) + linear_state_steps(factory, model)
+    return steps + _counting_steps(factory, model, rules)
+
+
+def _tumbling_steps(factory: Factory, model: Tumbling, rules: _Rules) -> list[Step]:
+    """Sums that begin anew: one block, which is all that an event is in; and whether blocks share noise."""
+    assert model.every is not None
+    block = smaller(model, model.every, every=None)
+    short = smaller(model, 4, every=2)
+    event, nothing = inputs_of(short)[:2]
+    blocks = ("blocks", lambda: shown_attack(again(short), [event, nothing, nothing, nothing], [nothing] * 4))
+    return _linear_parts(again(block), block, rules) + attack_steps(short, [blocks]) + state_steps(factory, model)
 
 
 def _door_steps(factory: Factory, model: Any) -> list[Step]:

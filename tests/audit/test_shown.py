@@ -1,0 +1,131 @@
+"""All that a release shows beside its value, who came first, noise that is shared: planted, and found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evertally as et
+from evertally.audit.addresses import wrong_addresses
+from evertally.audit.shown import noiseless, order_attack, shown_attack
+from evertally.audit.together import Together, shared_noise_attack
+from evertally.contract.release import Release
+from evertally.noise import source as sources
+
+
+def counter(key: Any, **options: Any) -> Any:
+    return et.Counter(guarantee=et.ZCDP(0.5), horizon=4, mechanism="tree", key=key, **options)
+
+
+class Wrapped:
+    """A counter whose releases are changed before they leave."""
+
+    differences = False
+
+    def __init__(self, key: Any) -> None:
+        self._counter, self.horizon, self._total = counter(key), 4, 0
+
+    def step(self, x: int) -> Release:
+        self._total += x
+        return self.changed(self._counter.step(x))
+
+    def changed(self, release: Release) -> Release:
+        return release
+
+
+class ExactInterval(Wrapped):
+    def changed(self, release: Release) -> Release:
+        exact = self._total
+        return replace(release, bounds=lambda beta: (exact - 9, exact + 9))
+
+
+class ExactRow(Wrapped):
+    def changed(self, release: Release) -> Release:
+        release.__dict__["row"] = np.array([self._total])
+        return release
+
+
+class WidthOfTheTotal(Wrapped):
+    def changed(self, release: Release) -> Release:
+        value, exact = release.value, self._total
+        return replace(release, bounds=lambda beta: (value - exact, value + 9))
+
+
+@pytest.mark.parametrize("kind", [ExactInterval, ExactRow, WidthOfTheTotal])
+def test_what_is_shown_beside_the_value_without_noise_is_found(kind: type[Wrapped]) -> None:
+    assert not shown_attack(Wrapped, [3, 1], [0, 0]).leaked
+    assert shown_attack(kind, [3, 1], [0, 0]).leaked
+
+
+def test_noise_that_is_too_narrow_to_vary_is_not_judged() -> None:
+    found = shown_attack(lambda key: et.Counter(guarantee=et.PureDP(60.0), horizon=1, key=key), [3], [0])
+    assert (found.leaked, found.looked) == (False, False)
+
+
+def test_who_came_first_is_found() -> None:
+    class Arrived:
+        def __init__(self, key: Any) -> None:
+            pass
+
+        def step_events(self, events: list[str]) -> Release:
+            return Release(1, dict.fromkeys(events, 3), None, True, lambda beta: ({}, {}))
+
+    assert order_attack(Arrived, [["one"] * 2, ["two"] * 2]).leaked
+
+
+def test_queries_with_the_same_noise_are_found() -> None:
+    def apart(key: Any) -> Together:
+        made = {name: counter(key, name=name) for name in ("a", "b")}
+        return Together(made, et.ZCDP(1.0), 4)
+
+    def shared(key: Any) -> Together:
+        return Together({name: counter(key, name="a", allow_copy=True) for name in ("a", "b")}, et.ZCDP(1.0), 4)
+
+    assert not shared_noise_attack(apart).leaked
+    assert shared_noise_attack(shared).leaked
+
+
+def test_a_combination_that_only_looks_constant_among_few_keys_is_none() -> None:
+    """As many numbers as keys that choose: something is always constant among those."""
+
+    def play(key: Any) -> dict[str, float]:
+        return {f"value {i}": float(x) for i, x in enumerate(key.source("many").draws("a", _WIDE, [1], 40)[0])}
+
+    assert not noiseless("many", play, lambda key: {k: v + 1 for k, v in play(key).items()}).leaked
+
+
+_WIDE = et.noise.DiscreteLaplace(1000)
+
+
+def _nodes_modulo(real: Any) -> Any:
+    return lambda stream, law, nodes, first, count: real(stream, law, np.asarray(nodes) % 256, first, count)
+
+
+def _columns_modulo(real: Any) -> Any:
+    return lambda stream, law, nodes, first, count: real(stream, law, nodes, first % 4096, count)
+
+
+@pytest.mark.parametrize(("bug", "told"), [(_nodes_modulo, "nodes"), (_columns_modulo, "columns")])
+def test_addresses_that_meet_are_found(bug: Any, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources.KeyedSource, "_piece", staticmethod(bug(sources.KeyedSource._piece)))
+    assert told in wrong_addresses()
+
+
+def test_labels_that_share_an_address_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    import hashlib
+
+    class Deaf:
+        def copy(self) -> Deaf:
+            return self
+
+        def update(self, data: bytes) -> None:
+            """It does not listen."""
+
+        def digest(self) -> bytes:
+            return hashlib.sha256(b"").digest()[:16]
+
+    monkeypatch.setattr(sources.KeyedSource, "item_hash", lambda self: Deaf())
+    assert wrong_addresses() == "two labels share a draw"
