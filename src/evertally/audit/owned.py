@@ -172,13 +172,15 @@ class OwnedSearch:
     def _some(self, theirs: list[Any], mine: list[Any]) -> Iterator[tuple[Any, Any]]:
         # What fills most categories of one user, and nobody else: the worst that a user alone can do.
         nobody, all_labels = ((),) * self._places, tuple(mine[1:] * self._places)
-        yield nobody, all_labels[:self._places]
-        yield nobody, all_labels[::-1][:self._places]
+        yield nobody, all_labels[: self._places]
+        yield nobody, all_labels[::-1][: self._places]
         if isinstance(self.model, JoinedEvents):  # all pairs in one tick
             before, after = (((self._users[0], label),) for label in self._labels[:2])
             yield nobody, (before + after * min(self.model.max_pairs, _MANY), *nobody[1:])
         for _ in range(self._most):
-            drawn = [[events[i] for i in self._random.integers(len(events), size=self._places)] for events in (theirs, mine)]
+            drawn = [
+                [events[i] for i in self._random.integers(len(events), size=self._places)] for events in (theirs, mine)
+            ]
             yield tuple(drawn[0]), tuple(drawn[1])
 
     def _neighbours(self, own: Any, mine: list[Any]) -> Iterator[tuple[Any, Any]]:
