@@ -104,6 +104,10 @@ class Stream:
         if rule is None or not rule(options):
             shared["max_events_per_user"] = self.max_events_per_user
         if self.period is not None:
+            if "period" not in getattr(kind, "__dataclass_fields__", {"period": None}):
+                raise ConfigurationError(
+                    f'{kind.__name__} bounds a user once and for all, not in every block; use unit="user"'
+                )
             shared["period"] = self.period
         return shared
 

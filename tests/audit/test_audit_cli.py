@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 import evertally as et
 from concluded import conclusion, last_line
 from evertally.audit import FirstTick, audited, picture, play, suite, tables
+from evertally.audit.report import Report
+from evertally.audit.steps import Step
 from evertally.audit.suite import Sizes
 from evertally.cli import audit as auditor
 from evertally.cli.app import app
@@ -149,14 +151,21 @@ def test_no_power_is_exit_status_4(monkeypatch: pytest.MonkeyPatch) -> None:
         (["counter", "--epsilon", 1, "--horizon", 4, "--effort", "endless"], "short or long"),
         (["counter", "--epsilon", 1, "--horizon", 4, "--picture", "x.jpg"], ".png"),
         (["counter", "--epsilon", 1, "--horizon", 4, "--mechanism", "sqrt"], "never pure"),
-        (["nothing"], "neither"),
+        (["nothing"], "'nothing' is no kind of query, and no SPEC.toml; there are counter, "),
+        (["countr", "--epsilon", 1], "did you mean 'counter'?"),
+        (["all", "--picture", "x.png"], "all has --output"),
+        (["counter", "--epsilon", 1, "--horizon", 4, "--output", "x"], "--output goes with all"),
+        (["counter", "--epsilon", 1, "--horizon", 4, "--picture", "/nonexistent/x.png"], "no file can be written"),
+        (["all", "--output", "/dev/null/x"], "no such folder can be made"),
         (["quantile", "--epsilon", 1], "needs q: audit it in a SPEC.toml"),
         (["missing.toml"], "missing.toml"),
         (["missing.toml", "--epsilon", 1], "a spec has its own"),
         (["all", "--horizon", 3], "a spec has its own"),
     ],
 )
-def test_bad_calls_are_exit_status_2(arguments: list[object], words: str) -> None:
+def test_bad_calls_are_exit_status_2(arguments: list[object], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auditor, "run", lambda step: pytest.fail("nothing is played"))
+    monkeypatch.setattr(auditor, "audit_all", lambda *_, **__: pytest.fail("nothing is played"))
     result = call(*arguments)
     assert result.exit_code == 2, result.output
     assert words in result.stderr
@@ -201,6 +210,53 @@ def test_a_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     result = call("counter", "--epsilon", 1, "--horizon", 2)
     assert result.exit_code == 0, result.output
     assert "counter: " in result.stderr
+
+
+def test_tables_come_as_they_are_done(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also into a pipe: minutes without a word look like an error."""
+    model = et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=et.simulation(0))
+    seen: list[str] = []
+
+    def compared() -> Report:
+        seen.append(capsys.readouterr().out)
+        return Report.attack(model, "replay", False, "")
+
+    auditor.audit({name: [Step("replay", compared)] for name in ("one", "two")}, None)
+    assert "one: Counter" not in seen[0]
+    assert "one: Counter" in seen[1]
+    assert "two: 1 of 1: replay: holds (tight), " in capsys.readouterr().err
+
+
+def test_what_is_said_of_a_stream(tmp_path: Path) -> None:
+    """Its budget, and what nobody pays for; games of all queries at once have no power here, and it says so."""
+    halves = [{**query, "share": share} for query, share in ((ALL, 0.3), (WARDS, 0.51))]
+    spec = tmp_path / "visits.toml"
+    spec.write_text(spec_text(*halves, stream={"name": "visits", "horizon": 24}, guarantee={"epsilon": 1.0}))
+    result = call(spec)
+    said = result.output.replace("\n", " ")
+    assert "all charges together: 0.81 of it; the stream leaves 19 % of its promise unused." in said
+    assert "what they pay together is within the promise; played all at once: no power here" in said
+    assert "the stream: holds" not in said
+
+
+def test_a_picture_that_cannot_be_drawn_changes_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(picture, "draw", full)
+    result = call("counter", "--epsilon", 1, "--horizon", 1, "--picture", tmp_path / "x.png")
+    assert result.exit_code == 0, result.output
+    assert "could not be written: No space left on device" in result.output
+
+
+def test_an_interrupted_audit_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(step: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(auditor, "run", interrupted)
+    result = call("counter", "--epsilon", 1, "--horizon", 1)
+    assert result.exit_code == 130
+    assert "interrupted; nothing of it is kept: the same command begins anew" in result.stderr
 
 
 # -- the picture -----------------------------------------------------------------------------------------------------

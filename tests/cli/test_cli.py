@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import csv
 import importlib.util
+import inspect
 import json
 import re
 import subprocess
@@ -415,6 +416,29 @@ def test_an_interrupted_run_says_how_to_go_on(spec: Path, monkeypatch: pytest.Mo
     result = call("run", spec, "--input", spec.parent / "events.csv", "--until", "end")
     assert result.exit_code == 130
     assert "continues where it stopped" in result.stderr
+
+
+def test_every_command_says_what_is_true_when_it_is_interrupted() -> None:
+    """That it goes on is said by what keeps a state while it runs, that nothing is kept by what writes none."""
+    source = inspect.getsource(app_module)
+    said = dict(re.findall(r"\ndef (\w+)_command\([^\0]*?with _readable_errors\([^\n]*?(_[A-Z_]+|)\):", source))
+    assert {name for name, words in said.items() if words == "_GOES_ON"} == {
+        "run",
+        "serve",
+        "spark_run",
+        "spark_stream",
+    }
+    assert {name for name, words in said.items() if not words} == {
+        "init",
+        "erase",
+        "rescue",
+        "token_add",
+        "token_remove",
+        "quarantine_retry",
+        "quarantine_drop",
+        "spark_submit",
+        "demo",
+    }
 
 
 def test_version_and_help() -> None:

@@ -35,11 +35,12 @@ from evertally.audit.application_streams import (
     neighbours,
     ticks_of,
 )
-from evertally.audit.dynamic import Losses, loud
+from evertally.audit.dynamic import Losses
 from evertally.audit.edge_streams import world_of_edges
 from evertally.audit.game import FloatArray, IntArray
 from evertally.audit.gaussian import claim_of, impulse_response
 from evertally.audit.letter_streams import world_of_letters
+from evertally.audit.promises import loud
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
 

@@ -37,13 +37,14 @@ from evertally.audit.gaussian import (
     sigma_squared,
 )
 from evertally.audit.laplace import is_real_laplace, largest
+from evertally.audit.promises import loud
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
 from evertally.dynamic.linear import UpdateEngine
 from evertally.noise import NoiseKey
 from evertally.noise.reals import KnownReals, RealLaw
 from evertally.noise.source import ZeroSource
-from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.statistics.dynamic_options import Dynamic
 
 Audit = tuple[str, Callable[[], Report]]
@@ -53,7 +54,7 @@ _LONGEST_LIFE = 3
 _SHORT = 6  # ticks for which streams are played through constructions
 _LONG, _LONGER = 12, 48  # ticks of copies on which single lifetimes are tried, of constructions and counters
 _FIRST_EPOCH = 32  # ticks: blocks that double show all of an event in their first, and the next is drawn whole
-_GAME, _LOUD = 3, 4.0  # ticks of a game, and its epsilon or rho at least
+_GAME = 3  # ticks of a game
 _JOINTLY = 2  # pairs that are also held against the law of the boundaries
 
 
@@ -344,15 +345,6 @@ def game_of(model: Dynamic) -> Factory:
     gone = [pair for pair in lifetimes(copied, ticks) if pair.left[-1].tick == min(2, ticks)]
     pair = (gone or lifetimes(copied, ticks))[0]
     return lambda key: OneOfTwo(players, pair, key)
-
-
-def loud(promise: Guarantee) -> Guarantee:
-    if isinstance(promise, PureDP):
-        return PureDP(max(_LOUD, promise.epsilon), adversary=promise.adversary)
-    if isinstance(promise, ZCDP | ApproxZCDP):  # beside unknown items a share has a delta, which only these use
-        return ZCDP(max(_LOUD, promise.rho), adversary=promise.adversary)
-    assert isinstance(promise, ApproxDP)
-    return ApproxDP(max(_LOUD, promise.epsilon), promise.delta, adversary=promise.adversary, force=True)
 
 
 def inputs_of(model: Dynamic) -> list[Any]:

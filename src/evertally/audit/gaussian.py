@@ -107,7 +107,8 @@ def fitting(read: Callable[P, R]) -> Callable[P, R]:
         for halved in _HALVINGS:
             token = _halved.set(halved)
             try:
-                return read(*arguments, **options)
+                with np.errstate(invalid="ignore"):  # what does not fit ends in an error, not in a warning
+                    return read(*arguments, **options)
             except OverflowError:
                 if halved == _HALVINGS[-1]:
                     raise

@@ -45,6 +45,7 @@ class Labelled:
         self.sensitivity, self.neighbours = getattr(mechanism, "sensitivity", None), mechanism.neighbours
 
     def step(self, row: Any) -> FloatArray:
+        row = np.atleast_1d(row)  # of one label it is a number
         fed = row if isinstance(self._mechanism, StreamingTopK) else self._events(row)
         if owned(self._mechanism):  # each event of a user of its own, as if all were new
             first, self._seen = self._seen, self._seen + len(fed)

@@ -19,9 +19,10 @@ import numpy as np
 
 from evertally.applications.encoder import EncodedEngine
 from evertally.audit.application_games import Neighbours
-from evertally.audit.dynamic import Losses, loud
+from evertally.audit.dynamic import Losses
 from evertally.audit.game import IntArray
 from evertally.audit.gaussian import claim_of, impulse_response
+from evertally.audit.promises import loud
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
 from evertally.noise import ZeroNoise
@@ -132,7 +133,7 @@ class OwnedSearch:
         rule, labels = self._rules[0], self._labels
         counting: list[str] = []
         for name in (f"u{number}" for number in range(_MANY)):
-            if self.rows((((name, labels[0]),),), False).any():
+            if self.rows((tuple((name, label) for label in labels),), False).any():  # a pair needs both
                 counting.append(name)
             if isinstance(rule, Bitmap) and len(counting) > 1:
                 places = [int(rule.places(self._arrivals((((user, None),),))[0].names)[0]) for user in counting]

@@ -17,10 +17,10 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from evertally.audit.dynamic import loud
 from evertally.audit.game import Factory, FloatArray
 from evertally.audit.gaussian import claim_of
 from evertally.audit.impulses import losses_of, read_noise
+from evertally.audit.promises import loud
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
 from evertally.contract.snapshot import restore

@@ -18,9 +18,10 @@ import numpy as np
 
 from evertally.audit.application_games import Neighbours, OneOfTwo
 from evertally.audit.attacks import Finding
-from evertally.audit.dynamic import Losses, loud
+from evertally.audit.dynamic import Losses
 from evertally.audit.game import Factory, FloatArray, IntArray
 from evertally.audit.gaussian import claim_of, impulse_response
+from evertally.audit.promises import loud
 from evertally.audit.report import Report
 from evertally.audit.whitebox import again, smaller
 from evertally.contract import restore

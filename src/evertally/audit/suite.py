@@ -70,6 +70,7 @@ from evertally.audit.local_messages import (
 )
 from evertally.audit.owned import OwnedSearch, is_owned
 from evertally.audit.presence import PathSearch, is_presence
+from evertally.audit.promises import modest
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.shown import shown_attack
 from evertally.audit.sketches import SketchSearch, descent_attack, is_sketch, walkable
@@ -407,7 +408,8 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
     steps = [Step("neighbours", search.report), Step("restarts", search.whole)]
     steps.append(_game_of_neighbours(search, rules))
     if questions.is_askable(model):
-        steps += attack_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
+        noisy = smaller(search.model, search.model.horizon, guarantee=modest(model.guarantee))
+        steps += attack_steps(model, [("questions", lambda: questions.question_attack(again(noisy)))])
     if questions.finds_words(model):
         steps += attack_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
     return steps + state_steps(factory, model)

@@ -27,11 +27,14 @@ def is_weighed(model: Any) -> bool:
     return isinstance(model, Counter) and isinstance(model._engine, AgeEngine | WeightedEngine)
 
 
-def sums_of(factory: Factory, ticks: int) -> FloatArray:
-    """What an input of 1 at each tick adds to each release, in columns: played without noise."""
+def sums_of(factory: Factory, model: Any, ticks: int) -> FloatArray:
+    """What an input of 1 at each tick adds to each release, in columns: played without noise, and without users, whose
+    cap would cut the input."""
+    nobody = model._options | {"guarantee": model.guarantee, "unit": "event", "max_events_per_user": None}
 
     def played(tick: int) -> Any:
-        return factory(ZeroNoise()).run([_LOUD * (t == tick) for t in range(ticks)])
+        made = type(model)(**nobody, key=ZeroNoise()) if model.takes_users else factory(ZeroNoise())
+        return made.run([_LOUD * (t == tick) for t in range(ticks)])
 
     return np.array([played(tick) for tick in range(ticks)], dtype=np.float64).T / _LOUD
 
@@ -48,8 +51,10 @@ def noise_of(model: Any, ticks: int) -> tuple[FloatArray, list[AnyLaw]]:
 
 
 def weighed_report(factory: Factory, model: Any, ticks: int) -> Report:
-    """The loss of the worst tick: mu for Gaussian noise, epsilon for Laplace noise that the releases determine."""
-    A, (W, laws), one = sums_of(factory, ticks), noise_of(model, ticks), model.contribution.max_weight
+    """The loss of the worst tick, in which a user has all events that count: mu for Gaussian noise, epsilon for Laplace
+    noise that the releases determine."""
+    A, (W, laws) = sums_of(factory, model, ticks), noise_of(model, ticks)
+    one = model.contribution.max_weight * (model.contribution.max_events_per_user or 1)
     if not isinstance(model.charge, PureDP):
         step = float(model.workload.series().step) if isinstance(model.workload, ByAge) else 1.0
         form = form_of(W, laws, model.noise.spread(ticks).roundings * step**2, A)

@@ -68,11 +68,17 @@ def _options(
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold records and the key
 
 
+# What is true of a command that is interrupted: it goes on, it has changed nothing, or nobody knows how far it came.
+_GOES_ON = "the same command continues where it stopped"
+_NOTHING_KEPT = "nothing of it is kept: the same command begins anew"
+_UNKNOWN = "look whether it was done before you repeat it"
+
+
 @contextmanager
-def _readable_errors(extra: str = "") -> Iterator[None]:
+def _readable_errors(extra: str = "", interrupted: str = _UNKNOWN) -> Iterator[None]:
     """One line on stderr and exit code 2 for what is refused; no traceback or warning ever, it could show records.
 
-    `extra`: what to install if what a command needs is not there.
+    `extra`: what to install if what a command needs is not there. `interrupted`: what to do then.
     """
     try:
         with warnings.catch_warnings():
@@ -89,7 +95,7 @@ def _readable_errors(extra: str = "") -> Iterator[None]:
         print(f"\nevertally: {'nobody answers; see --help' if unanswered else 'interrupted'}", file=sys.stderr)
         raise typer.Exit(2 if unanswered else 130) from None
     except KeyboardInterrupt:
-        print("evertally: interrupted; the same command continues where it stopped", file=sys.stderr)
+        print(f"evertally: interrupted; {interrupted}", file=sys.stderr)
         raise typer.Exit(130) from None
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and error.code != 1:  # with 1 rich says that nobody reads
@@ -124,7 +130,7 @@ def plan_command(
     ] = None,
 ) -> None:
     """Show what will be released, by which mechanism and with what error, before any data is read."""
-    with _readable_errors():
+    with _readable_errors(interrupted=_NOTHING_KEPT):
         spec = load_spec(spec_file)
         if error is None and any(given is not None for given in (beta, query, count)):
             raise ConfigurationError("--beta, --query and --count go with --error, and only with it")
@@ -171,7 +177,7 @@ def check_command(
     ] = None,
 ) -> None:
     """Try a spec on test data, without key and state. Exit status 1 if nothing of the sample would be counted."""
-    with _readable_errors():
+    with _readable_errors(interrupted=_NOTHING_KEPT):
         from evertally.cli import check
 
         if not check.command(spec_file, sample):
@@ -181,7 +187,7 @@ def check_command(
 @app.command("certificate")
 def certificate_command(spec_file: SpecFile) -> None:
     """Print what the stream promises, to whom and by which theorems, as JSON."""
-    with _readable_errors():
+    with _readable_errors(interrupted=_NOTHING_KEPT):
         print(json.dumps(certificate(load_spec(spec_file)), indent=2, allow_nan=False))
 
 
@@ -218,7 +224,7 @@ def run_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
     """Release the ticks of a stream from a file, a pipe or a folder of events. State survives: the next run goes on."""
-    with _readable_errors():
+    with _readable_errors(interrupted=_GOES_ON):
         spec = load_spec(spec_file)
         if (input_file is None) == (folder is None):
             raise ConfigurationError("give either --input FILE or --follow FOLDER")
@@ -296,7 +302,7 @@ def serve_command(
     nothing_was_released: NothingReleased = False,
 ) -> None:
     """Run a live stream: events come in over HTTP, releases go out, a page shows them."""
-    with _readable_errors("serve"):
+    with _readable_errors("serve", interrupted=_GOES_ON):
         from evertally.cli import serve
 
         serve.command(spec_file, host, port, replay, nothing_was_released)
@@ -353,7 +359,7 @@ def windows_command(
     form: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
 ) -> None:
     """Show what happened between releases, with its exact error: sums over days or weeks, rates, changes."""
-    with _readable_errors():
+    with _readable_errors(interrupted=_NOTHING_KEPT):
         from evertally.cli import windows
 
         limits = {"first": first, "last": last, "every": every, "points": points}
@@ -373,7 +379,7 @@ def verify_command(
     head: Annotated[Path | None, _option(metavar="FILE", help="What `evertally head` or /v1/head has said.")] = None,
 ) -> None:
     """Check a state, or a published log against a certificate. Exit status 1 if anything is not what was released."""
-    with _readable_errors():
+    with _readable_errors(interrupted=_NOTHING_KEPT):
         from evertally.cli import verify
 
         if not verify.command(subject, log or [], head):
@@ -386,7 +392,7 @@ def head_command(
     digests: Annotated[bool, typer.Option("--digests", help="With a digest of every tick that is kept.")] = False,
 ) -> None:
     """Print what vouches for the release log, signed, as JSON. Public."""
-    with _readable_errors():
+    with _readable_errors(interrupted=_NOTHING_KEPT):
         from evertally.cli import verify
 
         verify.print_head(spec_file, digests)
@@ -430,7 +436,7 @@ def token_add_command(
 @tokens.command("list")
 def token_list_command(spec_file: SpecFile) -> None:
     """Show id, role, date and name of every token."""
-    with _readable_errors("serve"):
+    with _readable_errors("serve", interrupted=_NOTHING_KEPT):
         for token in _tokens(spec_file).tokens():
             print(f"{token.id}  {token.role:<6}  {token.created}  {token.name}")
 
@@ -459,7 +465,7 @@ def _quarantine(spec_file: Path) -> Quarantine:
 @aside.command("list")
 def quarantine_list_command(spec_file: SpecFile) -> None:
     """Show what was set aside, since when, where it failed, and what was decided about it. Never what is in it."""
-    with _readable_errors():
+    with _readable_errors(interrupted=_NOTHING_KEPT):
         for one in _quarantine(spec_file).all():
             since = dt.datetime.fromtimestamp(one.since, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             print(f"{one.id}  {one.wish:<5}  {since}  {one.item}  {one.why}")
@@ -486,7 +492,7 @@ app.add_typer(spark, name="spark")
 @spark.command("conf")
 def spark_conf_command(spec_file: SpecFile) -> None:
     """Print the properties of an application that shows nothing, as lines of a spark-defaults.conf."""
-    with _readable_errors("spark"):
+    with _readable_errors("spark", interrupted=_NOTHING_KEPT):
         from evertally.cli.spark import properties
 
         print("\n".join(properties(spec_file)))
@@ -508,7 +514,7 @@ def spark_run_command(
     master: Master = None,
 ) -> None:
     """Release the ticks of a stream from files, on Spark. State survives: the next batch goes on."""
-    with _readable_errors("spark"):
+    with _readable_errors("spark", interrupted=_GOES_ON):
         from evertally.cli.spark import run_batch
 
         print(run_batch(spec_file, events, kind, batch, until, master))
@@ -524,7 +530,7 @@ def spark_stream_command(
 ) -> None:
     """Release a stream from a folder as files come. With close = "request" each line of standard input is a time up to
     which ticks are over; the stream stops where it ends."""
-    with _readable_errors("spark"):
+    with _readable_errors("spark", interrupted=_GOES_ON):
         from evertally.cli.spark import run_stream
 
         run_stream(spec_file, events, kind, every, master, sys.stdin.readline, print)
@@ -545,7 +551,7 @@ def spark_verify_command(
     public_key: Annotated[str | None, _option("--public-key", help="Of the stream, as its certificate has it.")] = None,
 ) -> None:
     """Check what readers see: signatures, chain, every file. Needs no secret."""
-    with _readable_errors("spark"):
+    with _readable_errors("spark", interrupted=_NOTHING_KEPT):
         from evertally.cli.spark import verify
 
         print(verify(spec_file, public_key))
@@ -554,7 +560,7 @@ def spark_verify_command(
 @spark.command("certificate")
 def spark_certificate_command(spec_file: SpecFile) -> None:
     """Print what the stream promises, and where it is played."""
-    with _readable_errors("spark"):
+    with _readable_errors("spark", interrupted=_NOTHING_KEPT):
         from evertally.cli.spark import certificate
 
         print(certificate(spec_file))
@@ -603,7 +609,7 @@ def audit_command(
 ) -> None:
     """Try to break the promise: exact laws, closed forms and games. Exit status 0 if all hold, and the audit would have
     seen a breach; 1 if one is broken; 4 if nothing is broken, and of some the audit could not see enough."""
-    with _readable_errors():
+    with _readable_errors(interrupted=_NOTHING_KEPT):
         from evertally.cli import audit as auditor
 
         if service:

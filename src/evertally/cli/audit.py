@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from evertally.audit.audited import audit_all
 from evertally.audit.game import Factory
@@ -18,9 +18,10 @@ from evertally.audit.report import Report, Verdict
 from evertally.audit.spec_down import kind_steps, spec_steps
 from evertally.audit.steps import Step, run
 from evertally.audit.suite import Effort, best, plan
-from evertally.audit.tables import markdown, shown_claim, shown_loss, shown_power, verdicts_of_all
+from evertally.audit.tables import markdown, verdicts_of_all
 from evertally.audit.together import Together, together_plan
-from evertally.audit.verdicts import BROKEN, HOLDS, NO_POWER, Verdicts, missing, of_stream, overall
+from evertally.audit.verdicts import BROKEN, HOLDS, NO_POWER, Verdicts, of_stream, overall
+from evertally.cli.audit_words import conclusion, reasons, row, shouted, summary, table
 from evertally.cli.show import output_console
 from evertally.errors import ConfigurationError
 from evertally.kinds import Kind, find, known
@@ -52,9 +53,10 @@ def command(
     if effort not in ("short", "long"):
         raise ConfigurationError("--effort is short or long")
     how: Effort = "short" if effort == "short" else "long"
-    if picture is not None and picture.suffix != ".png":
-        raise ConfigurationError("--picture names a .png file")
     kind = find(subject)
+    if kind is None and subject != "all" and not subject.endswith(".toml"):
+        raise ConfigurationError(_unknown(subject))
+    _check_places(subject, picture, output)
     if kind is not None:
         made = subject_of_kind(kind, guarantee_of(*promise), horizon, options)
         first = kind_steps(kind, promise, horizon, _table_of_kind(kind, options), made, how, seed)
@@ -63,11 +65,40 @@ def command(
         raise ConfigurationError("the options of a mechanism go with the name of a kind; a spec has its own")
     if subject == "all":
         return audit_everything(how, seed, jobs, output)
-    if not subject.endswith(".toml"):
-        names = ", ".join(kind.name for kind in known() if not _missing(kind))
-        raise ConfigurationError(f"{subject!r} is neither a SPEC.toml nor one of {names}, all")
     plans = plans_of_spec(Path(subject), how, seed)
     return audit(plans, picture, [query.name for query in load_spec(Path(subject)).queries])
+
+
+def _unknown(subject: str) -> str:
+    """What there is in place of a kind that there is not."""
+    every = [kind.name for kind in known()]
+    near = difflib.get_close_matches(subject.lower().replace("-", "_"), every, 1)
+    alone, others = ", ".join(kind.name for kind in known() if not _missing(kind)), len(every)
+    hint = f"did you mean {near[0]!r}? There are" if near else "there are"
+    return (
+        f"{subject!r} is no kind of query, and no SPEC.toml; {hint} {alone} and all. The other ones of {others} kinds "
+        "have options of their own: audit them in a SPEC.toml"
+    )
+
+
+def _check_places(subject: str, picture: Path | None, output: Path | None) -> None:
+    """Refuses what could not be written in the end, before minutes of games."""
+    if picture is not None:
+        if subject == "all":
+            raise ConfigurationError("--picture is of a kind or a SPEC.toml; all has --output FOLDER")
+        if picture.suffix != ".png":
+            raise ConfigurationError("--picture names a .png file")
+        if not picture.parent.is_dir() or not os.access(picture.parent, os.W_OK) or picture.is_dir():
+            raise ConfigurationError(f"--picture {picture}: no file can be written there; name a folder that exists")
+    if output is not None:
+        if subject != "all":
+            raise ConfigurationError("--output goes with all; what is said of one subject is printed")
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise ConfigurationError(f"--output {output}: no such folder can be made: {problem.strerror}") from None
+        if not os.access(output, os.W_OK):
+            raise ConfigurationError(f"--output {output}: nothing can be written there")
 
 
 def guarantee_of(epsilon: float | None, delta: float | None, rho: float | None) -> Guarantee:
@@ -152,26 +183,36 @@ def audit_service(path: Path, effort: str, seed: int) -> Verdict:
 def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None, queries: Sequence[str] | None = None) -> Verdict:
     """Audits, shows the tables, draws the picture. `queries`: which plans are those of queries; others are of the
     stream that they belong to."""
-    found = _run(plans)
-    console = output_console(_WIDTH)
-    for name, reports in found.items():
+    console, found = output_console(_WIDTH), dict[str, list[Report]]()
+    for name, steps in plans.items():
+        reports = found[name] = _run(name, steps)
         strongest = best(reports)
-        rows = [(_row(report), report is strongest) for report in reports]
-        console.print(_table(f"{name}: {reports[0].mechanism}", rows))
-        _reasons(console, reports)
+        rows = [(row(report), report is strongest) for report in reports]
+        console.print(table(f"{name}: {reports[0].mechanism}", rows))
+        reasons(console, reports)
         if queries is None or name in queries:
-            console.print(f"{name}: {_shouted(overall(reports))}", markup=False)
+            console.print(f"{name}: {shouted(overall(reports))}", markup=False)
     names = list(found) if queries is None else [name for name in queries if name in found]
     stream = None if queries is None else of_stream(found, names)
     verdicts = Verdicts({name: overall(found[name]) for name in names}, stream)
     if picture is not None:
-        from evertally.audit.picture import draw
-
-        played = {name: [r for r in reports if r.scores is not None] for name, reports in found.items()}
-        draw({name: best(reports) for name, reports in played.items() if reports}, picture)
-        console.print(f"The two laws of the strongest score and the ROC curve: {picture}")
-    _conclusion(console, found, verdicts)
+        console.print(_drawn(found, picture), markup=False)
+    conclusion(console, found, verdicts)
     return verdicts.whole
+
+
+def _drawn(found: Mapping[str, Sequence[Report]], picture: Path) -> str:
+    """Draws what was played, and says where; or why not, which changes no verdict."""
+    from evertally.audit.picture import draw
+
+    played = {name: [report for report in reports if report.scores is not None] for name, reports in found.items()}
+    try:
+        draw({name: best(reports) for name, reports in played.items() if reports}, picture)
+    except ConfigurationError as problem:
+        return f"No picture: {problem}"
+    except OSError as problem:
+        return f"No picture: {picture} could not be written: {problem.strerror}"
+    return f"The two laws of the strongest score and the ROC curve: {picture}"
 
 
 def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) -> Verdict:
@@ -188,31 +229,32 @@ def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) 
 
         found = audit_all(effort, seed=seed, jobs=jobs, progress=progress)
     console = output_console(_WIDTH)
-    console.print(_table(None, [(_summary(name, reports), False) for name, reports in found.items()]))
+    console.print(table(None, [(summary(name, reports), False) for name, reports in found.items()]))
     if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
         (output / "audit.md").write_text(markdown(found), encoding="utf-8")
         console.print(f"The same with all details: {output / 'audit.md'}")
     verdicts = verdicts_of_all(found)
-    _conclusion(console, found, verdicts)
+    conclusion(console, found, verdicts)
     return verdicts.whole
 
 
-def _run(plans: Mapping[str, Sequence[Step]]) -> dict[str, list[Report]]:
-    found: dict[str, list[Report]] = {}
+def _run(name: str, steps: Sequence[Step]) -> list[Report]:
+    """Runs the parts of one subject; its table follows at once. A log gets a line for each part: some take minutes."""
+    reports: list[Report] = []
     with _bar() as bar:
-        task = bar.add_task("audit", total=sum(map(len, plans.values())))
-        for name, steps in plans.items():
-            found[name] = []
-            for step in steps:
-                bar.update(task, description=f"{_cut(name, 40)}: {_cut(step.name, 24)}")
-                found[name].append(run(step))
-                bar.advance(task)
-    return found
+        task = bar.add_task("audit", total=len(steps))
+        for step in steps:
+            bar.update(task, description=f"{_cut(name, 40)}: {_cut(step.name, 24)}")
+            reports.append(run(step))
+            bar.advance(task)
+            if bar.disable:
+                done = f"{len(reports)} of {len(steps)}: {step.name}: {shouted(reports[-1].verdict)}"
+                print(f"{name}: {done}, {reports[-1].seconds:.1f} s", file=sys.stderr, flush=True)
+    return reports
 
 
 def _bar() -> Progress:
-    """A progress bar on a terminal; a pipe sees nothing of it."""
+    """A progress bar on a terminal, gone when its subject is done; a pipe sees nothing of it."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
@@ -220,93 +262,11 @@ def _bar() -> Progress:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=console,
+        transient=True,
+        redirect_stdout=False,  # tables go where stdout goes, never to the terminal of the bar
         disable=not console.is_terminal,
     )
 
 
 def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
-
-
-def _table(title: str | None, rows: Sequence[tuple[Mapping[str, str], bool]]) -> Table:
-    """Rows of cells by heading; those of the strongest adversary are bold."""
-    table = Table(title=title, title_justify="left")
-    for heading in rows[0][0] if rows else ():
-        table.add_column(heading, justify="right" if heading in ("fraction", "games") else "left", overflow="fold")
-    for cells, bold in rows:
-        table.add_row(*cells.values(), style="bold" if bold else None)
-    return table
-
-
-def _loss(report: Report) -> dict[str, str]:
-    return {
-        "claimed": shown_claim(report),
-        "lost at least": shown_loss(report),
-        "fraction": f"{report.fraction:.3f}" if report.unit != "leak" else "",
-        "could have found": shown_power(report),
-    }
-
-
-def _row(report: Report) -> dict[str, str]:
-    return {
-        "looks at": report.aspect,
-        "audit": report.method,
-        "adversary": report.adversary,
-        "instance": _instance(report),
-        **_loss(report),
-        "games": f"{report.trials:,}" if report.trials else "",
-        "verdict": _shouted(report.verdict),
-    }
-
-
-def _summary(name: str, reports: Sequence[Report]) -> dict[str, str]:
-    report = best(reports)
-    return {
-        "mechanism": name,
-        **_loss(report),
-        "strongest adversary": f"{report.method}: {report.adversary}",
-        "verdict": _shouted(overall(reports)),
-    }
-
-
-def _shouted(verdict: Verdict) -> str:
-    return "BROKEN" if verdict == BROKEN else verdict
-
-
-def _instance(report: Report) -> str:
-    """ "tree, T=64" for "Counter(mechanism=tree, horizon=64)"."""
-    inside = report.mechanism.partition("(")[2].rstrip(")")
-    return inside.replace("mechanism=", "").replace("horizon=", "T=")
-
-
-def _reasons(console: Console, reports: Sequence[Report]) -> None:
-    """Why some rows have no power at all, below their table."""
-    for report in reports:
-        if report.method == "not here":
-            console.print(f"{report.adversary}: {report.stopped}", markup=False)
-    games = {report.error for report in reports if report.trials}
-    if games:
-        confidence = f"1 - {max(games):.0e}".replace("e-0", "e-")
-        console.print(f"Bounds of games hold with confidence {confidence} each; the others are computed.")
-
-
-def _conclusion(console: Console, found: Mapping[str, Sequence[Report]], verdicts: Verdicts) -> None:
-    """What is wrong, what was not seen, and last how many there are of each."""
-    for name, reports in found.items():
-        for report in reports:
-            if not report.passed:
-                lost = f"{shown_loss(report)} is lost, {shown_claim(report)} claimed"
-                what = report.stopped if report.unit == "leak" else lost
-                console.print(f"[bold]{name} breaks its promise[/bold]: {report.method}, {report.adversary}: {what}")
-    for name in verdicts.named(NO_POWER):
-        known = verdicts.expected.get(name)
-        why = f"{missing(found[name])}; known: {known}" if known else missing(found[name])
-        console.print(f"{name}: no power here: {why}", markup=False)
-    if verdicts.stream == NO_POWER:
-        console.print("The stream: no power here: its charges were not compared with what it promises.")
-    if verdicts.whole == NO_POWER:
-        console.print("Where there is no power nothing was shown: a mechanism that leaks could look the same.")
-    elif verdicts.whole == HOLDS:
-        console.print("No promise was broken. That is evidence, not a proof: docs/auditing.md says what each can show.")
-    stream = "" if verdicts.stream is None else f"; the stream: {_shouted(verdicts.stream)}"
-    console.print(f"{_shouted(verdicts.whole)}: {verdicts.counted()}{stream}.", markup=False)

@@ -84,7 +84,7 @@ def _pool(name: str, small: Small, table: Mapping[str, Any], owner: bool) -> tup
     elif uses:
         written = {option: value for option, value in table.items() if not _names_columns(value, small.spec.columns())}
         found += _labels(name, written, several=not uses & {"names"})
-    return tuple(_distinct([*found, None]))[:_MOST]
+    return *_distinct(found)[: _MOST - 1], None  # nothing is the last, however many there are
 
 
 def _names_columns(value: Any, columns: list[str]) -> bool:
