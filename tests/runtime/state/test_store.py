@@ -24,7 +24,7 @@ from evertally.runtime.state import database
 from evertally.runtime.state.fence import fence, keep_key, obtain_key
 from evertally.runtime.state.history import History
 from evertally.runtime.state.mending import MendedStore
-from evertally.runtime.state.public_log import digest_of
+from evertally.runtime.state.public_log import digest_of, tick_digest
 from evertally.runtime.state.sidecar import sidecar_path
 from evertally.runtime.state.store import Cursor, Entry, RunInProgress, Store
 
@@ -607,3 +607,12 @@ def test_other_noise_or_another_charge_is_refused(stores: Callable[[], Store]) -
     with pytest.raises(StateError, match="other addresses"):
         store.check_ledger([])
     store.close()
+
+
+def test_any_number_that_is_shown_is_in_the_digest() -> None:
+    shown = {"category": ["a", "b"], "value": [5, 7], "lower": [1, 2], "upper": [9, 10], "stddev": 2.0}
+    first = tick_digest(1, "2026-01-01", {"q": shown})
+    for name in ("value", "lower", "upper"):
+        for other in ([6, 7], [5, 8], [5, 2**62], [5, 2.0**63]):
+            assert tick_digest(1, "2026-01-01", {"q": {**shown, name: other}}) != first
+    assert tick_digest(1, "2026-01-01", {"q": {**shown, "stddev": 3.0}}) != first
