@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evertally.checks.interruptions import interrupted, lines_of
-from evertally.encode import name_index
+from evertally.encode import name_index, name_kernels
 from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.encode.user_table import UserTable
 from evertally.errors import StateError
@@ -230,3 +230,14 @@ def test_there_is_a_multiplier_for_each_byte_of_the_longest_name() -> None:
     """With one used twice, or one that is no number of ours, names that agree could be found."""
     found = name_index._multipliers(7)
     assert len(found) == LONGEST_LABEL == len(set(found.tolist()))
+
+
+def test_of_many_names_none_is_left_out_of_the_slots() -> None:
+    """They are entered in blocks of 1024; one that is not found again would be a stranger, with a cap of its own."""
+    every = Texts.of([str(i) for i in range(3 * 1024 + 5)])
+    slots = np.zeros(1 << 13, np.int64)
+    which = np.arange(len(every))
+    name_kernels.fill_slots(which, name_index._hashes(every, 5), slots)
+    assert sorted((slots[slots != 0] & 0xFFFFFFFF).tolist()) == (which + 1).tolist()
+    index = name_index.NameIndex(5, every)
+    assert index.find(every, np.zeros(len(every), np.uint8)).tolist() == which.tolist()
