@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evertally.bounds.selection import L, digits
 from evertally.counting.tree import TreeProcess, choose_radix, largest_digit_sum, level
 from evertally.errors import ConfigurationError
-from evertally.noise import Recording, Source, simulation
+from evertally.noise import Recording, Source, ZeroNoise, simulation
 from evertally.privacy import ZCDP, Change, PureDP
 
 ONE = Change(1, 1, 1)
@@ -221,3 +221,12 @@ def test_going_to_a_tick_with_more_columns_than_go_together() -> None:
     walked.advance(77)
     sought.seek(77)
     assert np.array_equal(sought.advance(3), walked.advance(3))
+
+
+@pytest.mark.parametrize("charge", [PureDP(1), ZCDP(0.1)], ids=str)
+def test_the_joint_law_reaches_to_one_in_a_billion(charge):
+    """For all ticks together, and not for each of them: there the union over ticks would have to answer."""
+    source = ZeroNoise().source()
+    process = TreeProcess(charge, Change(1, 1, 1), horizon=1000, columns=1, source=source, radix=2)
+    for beta in (1e-3, 1e-9):
+        assert process.joint_radius(beta) < process.worst().radius(beta / 1000)

@@ -152,3 +152,12 @@ def test_every_item_stays_as_often_as_any_other() -> None:
 def test_a_long_event_is_cut_in_time_that_grows_with_its_length() -> None:
     door = ItemDoor(50_000, 1, order=derive)
     assert len(door.totals([[f"{i}" for i in range(100_000)]], 1).labels) == 50_000
+
+
+def test_weights_that_are_no_small_integers_are_the_bits_of_a_float() -> None:
+    """Of both signs alike: no integer of 64 bits holds an infinity."""
+    for weight in (0.5, 2.0**52, 2.0**60, 1e300, np.inf):
+        for signed in (weight, -weight):
+            assert cutting.weight_words([signed]).tolist() == np.array([signed]).view(np.int64).tolist()
+    for whole in (0, 1, 2**52 - 1):
+        assert cutting.weight_words([float(whole), -float(whole)]).tolist() == [whole, -whole]

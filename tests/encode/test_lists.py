@@ -16,7 +16,7 @@ from evertally.encode import CategoryDoor, ItemDoor
 from evertally.encode.bags import whole_weights
 from evertally.encode.labels import coded
 from evertally.encode.lists import encoded, small_numbers
-from evertally.encode.plain import whole
+from evertally.encode.plain import pairs, whole
 
 
 def order(message: bytes) -> bytes:
@@ -130,3 +130,7 @@ def test_without_arrow_lists_are_read_as_before(monkeypatch: pytest.MonkeyPatch)
     codes, values = coded(["a", "b"] * 200)  # type: ignore[misc]
     assert values == ["a", "b"]
     assert codes[:2].tolist() == [0, 1]
+
+
+def test_an_array_of_labels_counts_as_a_list_of_them() -> None:
+    assert pairs(np.array(["a", "b"])) == pairs(["a", "b"]) == [("a", 1), ("b", 1)]

@@ -147,3 +147,8 @@ def test_arrow_records() -> None:
 def test_without_deletions_they_are_dropped() -> None:
     door = UpdateDoor(cell, by_name=False, named=False, deletions=False)
     assert read(door, [("insert", "a"), ("delete", "a")]) == [(0, 1, None)]
+
+
+def test_a_name_of_a_kibibyte_is_a_name() -> None:
+    assert len(read(NAMED, [("insert", "a", "n" * 1024)])) == 1
+    assert read(NAMED, [("insert", "a", "n" * 1025)]) == []

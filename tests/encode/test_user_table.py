@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evertally.checks.interruptions import interrupted, lines_of
-from evertally.encode import name_index
-from evertally.encode.texts import Texts
+from evertally.encode import name_index, name_kernels
+from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.encode.user_table import UserTable
 from evertally.errors import StateError
 
@@ -181,6 +181,14 @@ def test_names_with_equal_hashes_are_told_apart(monkeypatch: pytest.MonkeyPatch)
     assert table.find(Texts.of(["ab", "ba", "b"])).tolist() == [2, -1, 1]
     table.forget(np.array([1]))
     assert table.enter(Texts.of(["b", "a", "ab"])).tolist() == [3, 0, 2]
+    # Eight bytes are compared at once: a difference in each of them counts, and nothing that is behind a name.
+    alike = [
+        "".join("Y" if i == place else "x" for i in range(length)) for length in (8, 11) for place in range(length)
+    ]
+    numbers = table.enter(Texts.of(alike)).tolist()
+    assert len(set(numbers)) == len(alike)
+    assert table.find(Texts.of(alike)).tolist() == numbers
+    assert table.find(Texts.of(["x" * 8, "x" * 11, *alike])).tolist() == [-1, -1, *numbers]
 
 
 def test_an_erased_name_is_in_no_bytes_and_is_recognised_after_a_restart() -> None:
@@ -216,3 +224,20 @@ def test_damaged_bytes_are_refused() -> None:
             UserTable(1).load(damaged)
     with pytest.raises(StateError):
         UserTable(2).load(saved)
+
+
+def test_there_is_a_multiplier_for_each_byte_of_the_longest_name() -> None:
+    """With one used twice, or one that is no number of ours, names that agree could be found."""
+    found = name_index._multipliers(7)
+    assert len(found) == LONGEST_LABEL == len(set(found.tolist()))
+
+
+def test_of_many_names_none_is_left_out_of_the_slots() -> None:
+    """They are entered in blocks of 1024; one that is not found again would be a stranger, with a cap of its own."""
+    every = Texts.of([str(i) for i in range(3 * 1024 + 5)])
+    slots = np.zeros(1 << 13, np.int64)
+    which = np.arange(len(every))
+    name_kernels.fill_slots(which, name_index._hashes(every, 5), slots)
+    assert sorted((slots[slots != 0] & 0xFFFFFFFF).tolist()) == (which + 1).tolist()
+    index = name_index.NameIndex(5, every)
+    assert index.find(every, np.zeros(len(every), np.uint8)).tolist() == which.tolist()

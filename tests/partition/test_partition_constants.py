@@ -213,3 +213,22 @@ def test_segments_of_a_stream_without_horizon() -> None:
     release = TwoLevelRelease(grown, simulation(0).source("segments"))
     release.play(everything, 1)
     assert 3 <= release.closes < grown._last_segment(BETA / 2, 20)
+
+
+@pytest.mark.parametrize("growth", [1, 50])
+def test_the_last_segment_is_beyond_what_noise_can_lift_an_answer_to(growth: int) -> None:
+    """5.4 without a horizon: the answer of tick t, the sparse vector's noise and that of the piles, all at their bounds."""
+    plan = TwoLevelPlan(terms(LARGEST, PURE, horizon=None, largest=None, growth=growth))
+    tails, beta = tails_of(plan.outer), BETA / 2
+    for t in (2**k for k in range(20)):
+        last = plan._last_segment(beta, t)
+        lifted = t * growth + tails.sparse_vector(beta, t, last) + tails.summed(beta, last - 1)
+        assert plan.outer.rise(1, 1) * 2 ** (last - 1) > lifted
+
+
+def test_doubling_watches_one_query_and_bounds_all() -> None:
+    """Of several queries the largest climbs from K_(j-1) to K_j; another one may come from 0."""
+    alone, among = (doubling(terms(queries, PURE, largest=None)) for queries in (LARGEST, columns(D)))
+    for j in range(1, 6):
+        assert among.rise(j, 1) == among.rise(1, 1) * 2 ** (j - 1)
+        assert alone.rise(j, 1) == alone.rise(1, 1) * 2 ** max(0, j - 2)

@@ -10,13 +10,15 @@ from high_precision import best_epsilon, best_log_delta, best_rho, exp, gaussian
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evertally.balls import at_precision
 from evertally.errors import ConfigurationError
+from evertally.privacy import conversions
 from evertally.privacy import (
     delta_of_rho,
     epsilon_of_rho,
     rho_of_epsilon_delta,
 )
-from evertally.privacy._exact import SMALLEST_FLOAT
+from evertally.privacy._exact import SMALLEST_FLOAT, root_of
 from evertally.privacy.conversions import (
     _rho_of_epsilon_delta,
     _surely_within,
@@ -339,3 +341,18 @@ def test_where_the_first_candidate_is_not_certified_the_next_is_hardly_larger(mu
     found = epsilon_of_mu(m, d)
     assert _surely_within(m, found, d)
     assert not _surely_within(m, found * (1 - Fraction(1, 10**6)), d)
+
+
+def test_a_search_that_ends_a_hair_above_is_drawn_back_by_a_hair(monkeypatch):
+    """By way of rho it would be 7 % less mu: more noise than the promise needs."""
+    e, d = Fraction(1), Fraction(1, 10**6)
+    exact = gaussian_mu(e, d)
+
+    def above(formula):
+        found = root_of(formula)
+        return at_precision(200, lambda: found * (1 + 2.0**-51))
+
+    monkeypatch.setattr(conversions, "root_of", above)
+    found = conversions._gaussian_mu.__wrapped__(e, d)
+    assert _surely_within(found, e, d)
+    assert exact * (1 - Fraction(1, 2**48)) < found <= exact * (1 + Fraction(1, 2**52))

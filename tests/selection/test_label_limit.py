@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import evertally as et
+from evertally.selection import label_limit
 
 _PROMISE = et.ApproxZCDP(4.0, 1e-6)
 _MOST = 500
@@ -113,3 +114,12 @@ def test_no_more_labels_than_a_table_can_number() -> None:
     assert _made(et.simulation(1), max_labels=2**40).max_labels == 2**40
     with pytest.raises(et.ConfigurationError, match="max_labels"):
         _made(et.simulation(1), max_labels=2**40 + 1)
+
+
+def test_the_level_rises_no_further_than_hashes_have_bits() -> None:
+    """At the last level one bit of a hash is left to look at: a label can still pass."""
+    words = _made(et.simulation(3))
+    followed = words._worker().followed
+    followed.rise(10**30, 0)
+    assert followed.level == label_limit._FINEST - 1
+    assert followed.look(1, 10**6) is None, "and does not rise again"

@@ -343,3 +343,15 @@ def test_draws():
     assert len({x.lane for x in key.draws}) == 2
     assert one_shot.law.sigma_squared == pytest.approx(L(T, r) * k / Fraction(1, 2))  # L tau^2, tau^2 = k/rho
     assert float(one_shot.scale) == pytest.approx(math.sqrt(one_shot.law.sigma_squared) / 2)
+
+
+@pytest.mark.parametrize("r", [2, 3, 5])
+def test_a_label_that_no_block_released_missed_every_tick(r):
+    """The blocks of a tiling hold each tick once; one that released the label misses none of its own."""
+    found = engine(Exact(), ZeroNoise().source(), 60, r)
+    for t in range(1, 61):
+        found.step(["seen"] if t > 30 else ["before"])
+        blocks = tiling(t, r)
+        assert found.missed_ticks("nobody") == t
+        without = [last - first + 1 for first, last in blocks if last <= 30]
+        assert found.missed_ticks("seen") == sum(without)

@@ -18,12 +18,14 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 from scipy.stats import chisquare
 
+from evertally.balls import at_precision
 from evertally.errors import ConfigurationError
 from evertally.noise import Recording, ZeroNoise, simulation
 from evertally.noise.variates import AddressedVariates
 from evertally.privacy import ZCDP, PureDP
 from evertally.selection import ExponentialMechanism, PermuteAndFlip
 from evertally.selection.noisy_max import noisy_argmax
+from evertally.selection.roots import root_up
 
 mp.prec = 256  # one precision for all tests: the setting is global, and files share a process
 
@@ -425,3 +427,35 @@ def test_infinite_balls_ask_for_more_bits():
     variates = simulation(509).source("selection").variates("pick", "gumbel", 0, 5)
     scores = np.array([1, 2, 3, 2, 1])
     assert noisy_argmax(scores, Fraction(4), Late(variates), 5) == noisy_argmax(scores, Fraction(4), variates, 5)
+
+
+class Late:
+    """Two variates that are 2^62 apart, up to their last bits: what decides stands in bit 2^15 - 8."""
+
+    lower = np.array([-1.0, 2.0**62 - 1024])
+    upper = np.array([1.0, 2.0**62 + 1024])
+
+    def __init__(self):
+        self.asked = []
+
+    def refine(self, i, bits):
+        self.asked.append(bits)
+        exact = [Fraction(0), 2**62 - Fraction(1, 2 ** (2**15 - 8))][i]
+        known = Fraction(math.floor(exact * 2**bits), 2**bits)
+        return at_precision(2**16, lambda: arb(known.numerator) / known.denominator + arb(0, 1) / arb(2) ** bits)
+
+
+def test_all_of_the_last_bits_decide_whatever_the_scores_are():
+    """2^15 bits behind the point tell them apart; 62 bits of scores before it take nothing away from that."""
+    variates = Late()
+    assert noisy_argmax(np.array([2**62, 0]), Fraction(1), variates) == [0]
+    assert max(variates.asked) == 2**15
+
+
+@pytest.mark.parametrize(("square", "shift"), [(Fraction(2), 64), (Fraction(3, 7), 65), (Fraction(5, 3), 64)])
+def test_scales_have_as_many_bits_as_they_always_had(square, shift):
+    """A scale is part of the law under which a state is restored: another rounding would be another stream."""
+    root = root_up(square)
+    assert root.denominator <= 2**shift
+    assert root == Fraction(math.isqrt((square.numerator << 2 * shift) // square.denominator) + 1, 2**shift)
+    assert root**2 > square > (root - Fraction(1, 2**shift)) ** 2

@@ -492,3 +492,21 @@ def test_two_ticks_against_the_best_adaptive_stream(epsilon, delta, neighbours):
     assert released * (1 - 1e-9) <= largest_delta(budget, epsilon, neighbours, old_count_shown=True) <= delta
     # Half of the noise is not enough, and the sum sees it.
     assert largest_delta(replace(budget, tau_squared=budget.tau_squared / 4), epsilon, neighbours) > delta
+
+
+@pytest.mark.parametrize("numbers", [1, 12, 18, 24, 10**6])
+def test_pieces_of_any_size_are_the_same_release(numbers, monkeypatch):
+    """Rows of six columns: less than one, two, three, four and all of the twelve in a piece; and none at all."""
+    budget = sparse_gumbel_budget(ZCDP(2, adversary="oblivious"), 2, 3, 1, ADD)
+    rows = stream(np.random.default_rng(8), 12, 6)
+
+    def played():
+        engine = SparseGumbel(budget, columns=6, horizon=12, eta=1, source=simulation(2).source("x"))
+        nothing = engine.advance(rows[:0])
+        assert [part.shape for part in nothing] == [(0, 2), (0, 2)]
+        assert engine.tick == 0
+        return [part.tolist() for part in engine.advance(rows)], engine.tick, engine.switches_left
+
+    whole = played()
+    monkeypatch.setattr("evertally.selection.sparse_gumbel._PIECE", numbers)
+    assert played() == whole

@@ -285,3 +285,13 @@ def test_ranking_of_the_reference_run():
         slack = 6 * deviation / math.sqrt(trials) + 0.1 * reference
         assert means[mechanism] == pytest.approx(reference, abs=slack)
     assert means["meta"] < means["sparse-gumbel"] < means["tree"]
+
+
+def test_what_blocks_may_lose_grows_with_certainty_blocks_and_columns():
+    """A union over 3 d events for each block: less room for mistakes, more blocks, more columns, a larger bound."""
+    few = made(ZeroNoise(), "meta", k=2, horizon=63)._engine
+    many = made(ZeroNoise(), "meta", k=2, horizon=63, columns=[f"c{i}" for i in range(40)])._engine
+    lost = {(beta, tick): few.accuracy(tick).lost(beta) for beta in (0.1, 1e-6) for tick in (32, 63)}
+    assert lost[1e-6, 32] > 1.5 * lost[0.1, 32]
+    assert lost[0.1, 63] > lost[0.1, 32]
+    assert many.accuracy(32).lost(0.1) > lost[0.1, 32]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -20,6 +22,9 @@ from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec, load_spec
 from evertally.runtime.state import database
 from evertally.runtime.state.fence import fence, keep_key, obtain_key
+from evertally.runtime.state.history import History
+from evertally.runtime.state.mending import MendedStore
+from evertally.runtime.state.public_log import digest_of, tick_digest
 from evertally.runtime.state.sidecar import sidecar_path
 from evertally.runtime.state.store import Cursor, Entry, RunInProgress, Store
 
@@ -439,6 +444,93 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         pass
 
 
+def test_the_key_itself_is_held_whatever_becomes_of_the_lock_file(tmp_path: Path) -> None:
+    key_file = tmp_path / "s.key"
+    keep_key(Key.generate(), key_file)
+    with fence(key_file):
+        Path(f"{key_file}.lock").unlink()
+        with pytest.raises(StateError, match="another process"), fence(key_file):
+            pass
+    new = tmp_path / "new.key"
+    with fence(new) as hold:
+        keep_key(Key.generate(), new)
+        hold()
+        Path(f"{new}.lock").unlink()
+        with pytest.raises(StateError, match="another process"), fence(new):
+            pass
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON release BEGIN DELETE FROM journal; END",
+        "CREATE TABLE more (x)",
+        "DROP TABLE mark",
+    ],
+)
+def test_a_file_with_more_or_fewer_tables_is_refused(
+    spec: StreamSpec, stores: Callable[[], Store], statement: str
+) -> None:
+    store = started(stores)
+    commit(store, spec, 1)
+    store.close()
+    with contextlib.closing(sqlite3.connect(spec.state_file)) as connection:
+        connection.execute(statement)
+        connection.commit()
+    with pytest.raises(StateError, match="schema"):
+        stores().open()
+
+
+def test_the_chain_of_the_public_log_is_the_documented_one(spec: StreamSpec, stores: Callable[[], Store]) -> None:
+    """docs/command-line.md, `verify`: from 32 zero bytes, a hash of the one before, the tick and its digest."""
+    store = started(stores)
+    commit(store, spec, 1, 2)
+    chain = bytes(32)
+    for release in released(spec, 1, 2):
+        digest = digest_of(spec, release)
+        chain = hashlib.sha256(b"evertally log 1\n" + chain + release.tick.to_bytes(8, "big") + digest).digest()
+    assert store.head.log == chain.hex()
+
+
+def test_readers_get_what_is_published_in_one_piece_or_many(
+    spec: StreamSpec, stores: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = started(stores)
+    commit(store, spec, 1, 2, 3, 4)
+    monkeypatch.setattr("evertally.runtime.state.history._AT_ONCE", 2)
+    history = History(spec, lambda: 3, store.proof)
+    assert history.read([3, 1, 2, 4]) == released(spec, 1, 2, 3)
+    history.close()
+
+
+@pytest.mark.parametrize(("damaged", "waits"), [(1, False), (2, False), (3, True), (4, True)])
+def test_mending_leaves_out_no_tick_that_an_output_waits_for(
+    spec: StreamSpec, stores: Callable[[], Store], damaged: int, waits: bool
+) -> None:
+    """The output has had ticks 1 and 2; a damaged one of them leaves the log, and one that is still to come must not."""
+    store = started(stores)
+    name = spec.sinks[0].name
+    store.commit(
+        released(spec, 1, 2, 3, 4), [b""] * 4, snapshots={"all": b"A", "ward": b"W"}, cursors={name: Cursor(2, 7)}
+    )
+    store.close()
+    with contextlib.closing(sqlite3.connect(spec.state_file)) as connection:
+        connection.execute("UPDATE release SET payload = ? WHERE tick = ?", (b"other", damaged))
+        connection.commit()
+    with pytest.raises(StateError, match="damaged"):
+        stores().open()
+    mended = MendedStore(Key.load(spec.key_file), spec)
+    assert mended.open()
+    try:
+        if waits:
+            with pytest.raises(StateError, match="still waits"):
+                mended.mend([])
+        else:
+            assert mended.mend([]) == 1
+    finally:
+        mended.close()
+
+
 def test_a_full_disk_is_reported_and_nothing_is_half_done(spec: StreamSpec, stores: Callable[[], Store]) -> None:
     store = started(stores)
     commit(store, spec, 1)
@@ -491,6 +583,7 @@ def test_an_older_format_is_brought_up_to_date_and_a_later_one_refused(
     store.close()
     again = reopened(stores)
     assert again.head.tick == 1
+    assert again.head.since == again.proof.since == 1  # what an earlier version released is in no chain
     assert again.mark("any") is None
     assert again.releases(1, 1) == released(spec, 1)
     (version,) = again._connection.execute("PRAGMA user_version").fetchone()
@@ -514,3 +607,12 @@ def test_other_noise_or_another_charge_is_refused(stores: Callable[[], Store]) -
     with pytest.raises(StateError, match="other addresses"):
         store.check_ledger([])
     store.close()
+
+
+def test_any_number_that_is_shown_is_in_the_digest() -> None:
+    shown = {"category": ["a", "b"], "value": [5, 7], "lower": [1, 2], "upper": [9, 10], "stddev": 2.0}
+    first = tick_digest(1, "2026-01-01", {"q": shown})
+    for name in ("value", "lower", "upper"):
+        for other in ([6, 7], [5, 8], [5, 2**62], [5, 2.0**63]):
+            assert tick_digest(1, "2026-01-01", {"q": {**shown, name: other}}) != first
+    assert tick_digest(1, "2026-01-01", {"q": {**shown, "stddev": 3.0}}) != first
