@@ -102,6 +102,7 @@ _TESTS = Path(__file__).parent
 # `make test` gives whole files to each core, so that what the tests of a file share is made once. These take longest,
 # and come first: of short ones little is left to one core when the other has nothing to do.
 _FIRST = (
+    "checks/",
     "audit/test_suite.py",
     "audit/test_own_mechanisms.py",
     "audit/test_spec_down.py",
