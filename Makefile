@@ -29,11 +29,14 @@ $(VENV)/ready-data: requirements/data.txt $(VENV)/ready-dev
 demo: $(VENV)/ready-demo  ## the live service on a year of flight departures; prints the page, writes demo-output/
 	$(BIN)/evertally demo --output demo-output
 
+# A core gets whole files, in the order of tests/conftest.py: what the tests of a file share is made once, not once a core.
+BY_FILE := -n auto --dist loadfile --no-loadscope-reorder
+
 quick: $(VENV)/ready-dev $(VENV)/ready-data  ## the tests that take no time: a minute, before every commit
-	$(BIN)/python -m pytest -n auto -m "not long"
+	$(BIN)/python -m pytest $(BY_FILE) -m "not long"
 
 test: $(VENV)/ready-dev $(VENV)/ready-data  ## all tests, doctests included
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest $(BY_FILE)
 
 test-browser: $(VENV)/ready-dev  ## the live page in a real browser
 	$(BIN)/python -m pytest tests/browser

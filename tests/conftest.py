@@ -99,11 +99,39 @@ _LONG_WORDS = (
 _TESTS = Path(__file__).parent
 
 
+# `make test` gives whole files to each core, so that what the tests of a file share is made once. These take longest,
+# and come first: of short ones little is left to one core when the other has nothing to do.
+_FIRST = (
+    "checks/",
+    "audit/test_suite.py",
+    "audit/test_own_mechanisms.py",
+    "audit/test_spec_down.py",
+    "runtime/test_crash.py",
+    "audit/",
+    "benchmarks/",
+    "crash/",
+    "runtime/",
+    "service/",
+    "cli/",
+    "docs/",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        place = item.path.relative_to(_TESTS).as_posix() if item.path.is_relative_to(_TESTS) else ""
+        place = _place(item)
         if place.startswith(_LONG_PLACES) or any(word in item.nodeid for word in _LONG_WORDS):
             item.add_marker(pytest.mark.long)
+    items.sort(key=_turn)
+
+
+def _place(item: pytest.Item) -> str:
+    return item.path.relative_to(_TESTS).as_posix() if item.path.is_relative_to(_TESTS) else ""
+
+
+def _turn(item: pytest.Item) -> int:
+    place = _place(item)
+    return next((turn for turn, first in enumerate(_FIRST) if place.startswith(first)), len(_FIRST))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

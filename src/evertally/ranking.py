@@ -8,16 +8,54 @@ read is here. All from public numbers, before the stream starts.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, overload
+from typing import Any, Self, TypeVar, overload
 
 from evertally.errors import ConfigurationError
 from evertally.pictures import html_table
 from evertally.privacy import Guarantee
 
 Number = Callable[[], float]
+Chosen = TypeVar("Chosen")
+
+_choices: ContextVar[dict[Hashable, Any] | None] = ContextVar("choices", default=None)
+
+
+@contextmanager
+def choosing_once() -> Iterator[None]:
+    """For whoever makes one mechanism under many keys: from equal public numbers it is chosen once. Ranking may take
+    longer than all the rest of making one.
+
+    >>> asked = []
+    >>> with choosing_once():
+    ...     for _ in range(3):
+    ...         name = chosen(("tree", 8), lambda: asked.append("once") or "tree")
+    >>> name, asked
+    ('tree', ['once'])
+    """
+    if _choices.get() is not None:
+        yield
+        return
+    token = _choices.set({})
+    try:
+        yield
+    finally:
+        _choices.reset(token)
+
+
+def chosen(public: Hashable, choose: Callable[[], Chosen]) -> Chosen:
+    """What is chosen from public numbers: all of them, since nothing else is compared."""
+    known = _choices.get()
+    if known is None:
+        return choose()
+    if public not in known:
+        known[public] = choose()
+    found: Chosen = known[public]
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

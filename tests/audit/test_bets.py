@@ -67,14 +67,9 @@ def test_a_kept_promise_is_refuted_as_rarely_as_stated(scale, p, q, common, rng)
     refuted = 0
     for _ in range(200):
         book = Book(scale, 0.1)
-        book.generations.append(
-            [EventBet("e", scores, False, scale, (p, q)), EventBet("e", scores, True, scale, (q, p))]
-        )
+        book.add([EventBet("e", scores, False, scale, (p, q)), EventBet("e", scores, True, scale, (q, p))])
         for _ in range(30):
-            sides = coins(p, q, 20, rng, common)
-            for bet in book.bets:
-                bet.judge(*sides)
-            book.look()
+            book.judge(*coins(p, q, 20, rng, common))
         refuted += book.broken
     assert refuted <= 45  # of 200; 20 expected at most, 45 are six standard deviations more
 
@@ -85,12 +80,10 @@ def test_a_divergence_of_rho_is_refuted_as_rarely_as_stated(common, rng):
     refuted = 0
     for _ in range(200):
         book = Book(RHO, 0.1)
-        book.generations.append([DivergenceBet("f", lambda seen: seen.scores - 0.5, 3.0, False, RHO)])
+        book.add([DivergenceBet("f", lambda seen: seen.scores - 0.5, 3.0, False, RHO)])
         for _ in range(20):
             noise = rng.normal(size=50)
-            (bet,) = book.bets
-            bet.judge(Games(noise + 1), Games(noise if common else rng.normal(size=50)))
-            book.look()
+            book.judge(Games(noise + 1), Games(noise if common else rng.normal(size=50)))
         refuted += book.broken
     assert refuted <= 45
 
@@ -99,10 +92,9 @@ def test_common_random_numbers_show_more(rng):
     found = []
     for common in (True, False):
         bet, book = DivergenceBet("f", lambda seen: seen.scores - 0.5, 3.0, False, RHO), Book(RHO, 1e-6)
-        book.generations.append([bet])
+        book.add([bet])
         noise = rng.normal(size=8000)
-        bet.judge(Games(noise + 1), Games(noise if common else rng.normal(size=8000)))
-        book.look()
+        book.judge(Games(noise + 1), Games(noise if common else rng.normal(size=8000)))
         found.append(book.bound)
     assert found[0] > found[1] > 0.2
     assert found[0] > 0.8 * 0.5
@@ -114,10 +106,9 @@ def test_a_lower_bound_is_above_the_truth_as_rarely_as_stated(rng):
     bounds = []
     for _ in range(200):
         bet, book = EventBet("e", scores, False, EPSILON, (p, 1 - p)), Book(EPSILON, 0.1)
-        book.generations.append([bet])
+        book.add([bet])
         for _ in range(10):
-            bet.judge(*coins(p, 1 - p, 100, rng, False))
-            book.look()
+            book.judge(*coins(p, 1 - p, 100, rng, False))
         bounds.append(book.bound)
     assert sum(bound > 0.5 for bound in bounds) <= 45
     assert np.median(bounds) > 0.25
@@ -126,11 +117,10 @@ def test_a_lower_bound_is_above_the_truth_as_rarely_as_stated(rng):
 def test_fewer_one_sided_hits_are_needed_than_by_counting(rng):
     """75 hits are needed by Clopper and Pearson at this error, if the other side never shows the event."""
     bet, book = EventBet("e", scores, False, EPSILON, (0.01, 0.0)), Book(EPSILON, 1e-6)
-    book.generations.append([bet])
+    book.add([bet])
     hits = 0
     while not book.broken:
-        bet.judge(Games([1.0] + [0.0] * 99), Games([0.0] * 100))
-        book.look()
+        book.judge(Games([1.0] + [0.0] * 99), Games([0.0] * 100))
         hits += 1
     assert 44 <= hits <= 62
 

@@ -17,7 +17,7 @@ from evertally.noise import Key
 from evertally.runtime import load_spec, run
 from made_keys import save_bound
 
-USER = ("horizon = 48", 'horizon = 600\nunit = "user"\nmax_events_per_user = 9\nuser_column = "patient"')
+USER = ("horizon = 48", 'horizon = 300\nunit = "user"\nmax_events_per_user = 9\nuser_column = "patient"')
 NINEFOLD = ("epsilon = 340", "epsilon = 21000")  # in rho as much for nine events of a user as for one
 
 # Forks runs of one stream; each child kills itself at its n-th call that moves bytes to the disk, before or
@@ -79,7 +79,7 @@ def same_output(calm: Path, killed: Path) -> bool:
 
 def test_killed_at_every_step_of_the_first_commits_and_at_random_later(write_spec: WriteSpec, tmp_path: Path) -> None:
     calm, killed = twins(write_spec)
-    events = save(visits(0, 400), tmp_path / "v.csv")
+    events = save(visits(0, 200), tmp_path / "v.csv")
     run(load_spec(calm), events)
     done = subprocess.run([sys.executable, "-c", DRIVER, killed, events, "5"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -93,7 +93,7 @@ def test_killed_at_every_step_of_the_first_commits_and_at_random_later(write_spe
 
 def test_killed_from_outside_at_random_moments(write_spec: WriteSpec, tmp_path: Path) -> None:
     calm, killed = twins(write_spec)
-    events = save(visits(0, 400), tmp_path / "v.parquet")
+    events = save(visits(0, 200), tmp_path / "v.parquet")
     run(load_spec(calm), events)
     size = (calm.parent / "visits.jsonl").stat().st_size
     command = [sys.executable, "-m", "evertally.cli", "run", str(killed), "--input", str(events), "--until", "end"]

@@ -122,10 +122,12 @@ class Bet(ABC):
         self.name, self.swapped = name, swapped
         self.games = 0
         self._log_wealth = np.zeros((levels.size, _STAKES.size))
+        self._in_all: FloatArray | None = None  # asked for more often than games are judged
 
     def judge(self, left: Seen, right: Seen) -> None:
         """Plays pairs that nobody has looked at when the payoff was chosen."""
         self.games += left.games
+        self._in_all = None
         self._judge(*((right, left) if self.swapped else (left, right)))
 
     @abstractmethod
@@ -142,8 +144,10 @@ class Bet(ABC):
     @property
     def log_wealth(self) -> FloatArray:
         """Of a unit that is spread evenly over the stakes, for each level."""
-        top = self._log_wealth.max(axis=1)
-        return np.asarray(top + np.log(np.exp(self._log_wealth - top[:, None]).mean(axis=1)))
+        if self._in_all is None:
+            top = self._log_wealth.max(axis=1)
+            self._in_all = np.asarray(top + np.log(np.exp(self._log_wealth - top[:, None]).mean(axis=1)))
+        return self._in_all
 
 
 class EventBet(Bet):
@@ -159,14 +163,17 @@ class EventBet(Bet):
             self._slope = np.full(scale.levels.size, math.exp(eta))
         else:
             self._slope, self._delta = np.exp(scale.levels), np.full(scale.levels.size, scale.delta)
+        self._growth = [
+            (x, y, _log_growth(x - self._slope * y - self._delta, self._slope + self._delta))
+            for x, y in product((0, 1), (0, 1))
+        ]
 
     def _judge(self, likely: Seen, other: Seen) -> None:
         here, there = (np.asarray(self.event(seen), dtype=bool) for seen in (likely, other))
-        for x, y in product((0, 1), (0, 1)):
-            count = float(np.sum((here == x) & (there == y)))
+        for x, y, growth in self._growth:
+            count = int(np.count_nonzero((here == x) & (there == y)))
             self._counts[x, y] += count
-            payoff = x - self._slope * y - self._delta
-            self._log_wealth += count * _log_growth(payoff, self._slope + self._delta)
+            self._log_wealth += count * growth
 
     def show(self, seen: Seen) -> FloatArray:
         return np.asarray(self.event(seen), dtype=np.float64) * (-1 if self.swapped else 1)
@@ -257,17 +264,30 @@ class Book:
         self.scale, self.error = scale, error
         self.generations: list[list[Bet]] = []
         self._most = np.full(scale.levels.size, -math.inf)
+        self._in_all: FloatArray | None = None
 
     @property
     def bets(self) -> list[Bet]:
         return [bet for generation in self.generations for bet in generation]
 
-    def look(self) -> None:
-        """Notes how much there is now."""
+    def add(self, generation: list[Bet]) -> None:
+        self.generations.append(generation)
+        self._in_all = None
+
+    def judge(self, left: Seen, right: Seen) -> None:
+        """Plays pairs for all bets, and notes how much there is now."""
+        for bet in self.bets:
+            bet.judge(left, right)
+        self._in_all = None
         self._most = np.maximum(self._most, self.log_wealth)
 
     @property
     def log_wealth(self) -> FloatArray:
+        if self._in_all is None:
+            self._in_all = self._summed()
+        return self._in_all
+
+    def _summed(self) -> FloatArray:
         rest, parts = 1.0, []
         for generation in self.generations:
             rest /= 2
@@ -304,12 +324,7 @@ def reach_of(scale: Scale, games: int, error: float, bets: int) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if event_loss(scale, middle, 1 - middle) <= scale.claimed else (low, middle)
     coin = EventBet("", lambda seen: np.zeros(0), False, scale, (low, 1 - low))
-    growth = sum(
-        (low if x else 1 - low)
-        * (1 - low if y else low)
-        * _log_growth(x - coin._slope * y - coin._delta, coin._slope + coin._delta)
-        for x, y in product((0, 1), (0, 1))
-    )
+    growth = sum((low if x else 1 - low) * (1 - low if y else low) * grown for x, y, grown in coin._growth)
     wealth = games * np.asarray(growth).max(axis=1)
     enough = wealth >= -math.log(error) + math.log(2 * bets * _STAKES.size)
     count = len(enough) if enough.all() else int(np.argmin(enough))

@@ -10,10 +10,11 @@ is taken, and all together that came on one side and never on the other.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,29 +166,41 @@ class _Best:
     rates: tuple[float, float]
 
 
+class _Counted(NamedTuple):
+    """The marks of a look; for each side which of them every game has, and how many games have each."""
+
+    look: Look
+    marks: Codes
+    sides: tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]
+
+    @classmethod
+    def of(cls, look: Look, left: Seen, right: Seen) -> _Counted:
+        marks, index = np.unique(np.concatenate([look.code(left), look.code(right)]), return_inverse=True)
+        here, there = index[: left.games], index[left.games :]
+        counts = [np.bincount(side, minlength=marks.size) for side in (here, there)]
+        return cls(look, marks, ((here, counts[0]), (there, counts[1])))
+
+
 def _mark_bets(kind: str, looks: list[Look], left: Seen, right: Seen, scale: Scale) -> list[Bet]:
     """For both directions: the best mark, and all marks that several games on one side have and none on the other."""
     found: list[Bet] = []
-    sides = [(left, right), (right, left)]
-    codes = [tuple(look.code(seen) for seen in (left, right)) for look in looks]
+    counted = [_Counted.of(look, left, right) for look in looks]
     for swapped in (False, True):
-        likely, _ = sides[swapped]
+        likely, other = (right, left) if swapped else (left, right)
         best: _Best | None = None
         only: list[tuple[Look, IntArray]] = []
         union = np.zeros(likely.games, dtype=bool)
-        for look, both in zip(looks, codes, strict=True):
-            here, there = both[::-1] if swapped else both
-            marks, index = np.unique(np.concatenate([here, there]), return_inverse=True)
-            a = np.bincount(index[: here.size], minlength=marks.size)
-            b = np.bincount(index[here.size :], minlength=marks.size)
+        for look, marks, sides in counted:
+            (index, a), (_, b) = sides[::-1] if swapped else sides
             worth = _worth(a, b, likely.games, scale.delta)
             top = int(np.argmax(worth))
             if marks.size > 1 and (best is None or worth[top] > best.worth):
-                best = _Best(float(worth[top]), look, int(marks[top]), (a[top] / here.size, b[top] / there.size))
+                rates = a[top] / likely.games, b[top] / other.games
+                best = _Best(float(worth[top]), look, int(marks[top]), rates)
             alone = (a >= 2) & (b == 0)
             if alone.any() and len(only) < _MOST_MARKS:
                 only.append((look, marks[alone]))
-                union |= alone[index[: here.size]]
+                union |= alone[index]
         if best is not None and best.worth > 0:
             event = _one_mark(best.look, best.mark)
             found.append(EventBet(kind, event, swapped, scale, _shrunk(*best.rates, likely.games)))
@@ -279,7 +292,17 @@ class _Features:
 
 
 def _score(features: _Features, shape: Callable[[FloatArray], FloatArray], weights: FloatArray) -> Score:
-    return lambda seen: shape(features(seen)) @ weights
+    """Several bets stake on the same score of the same games: those of both sides are kept."""
+    last: deque[tuple[Seen, FloatArray]] = deque(maxlen=2)
+
+    def score(seen: Seen) -> FloatArray:
+        for known, scores in last:
+            if known is seen:
+                return scores
+        last.append((seen, shape(features(seen)) @ weights))
+        return last[-1][1]
+
+    return score
 
 
 def _thresholds(

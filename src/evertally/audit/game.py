@@ -30,6 +30,7 @@ from evertally.counting.linear import LinearEngine
 from evertally.errors import ConfigurationError
 from evertally.noise import NoiseKey, simulation
 from evertally.privacy import Change
+from evertally.ranking import choosing_once
 from evertally.statistics.linear_options import Linear, is_linear
 from evertally.values.quantiles import ValueQuantile
 
@@ -208,12 +209,18 @@ class ObjectArena:
     """One mechanism for each trial."""
 
     def __init__(self, factory: Factory, trials: int, seed: int) -> None:
-        key = simulation(seed)
-        self._mechanisms = [factory(key.derive(str(i))) for i in range(trials)]
+        self._mechanisms = many(factory, trials, seed)
 
     def step(self, rows: IntArray) -> FloatArray:
         pairs = zip(self._mechanisms, rows, strict=True)
         return np.stack([public(take(mechanism, as_input(mechanism, row))) for mechanism, row in pairs])
+
+
+def many(factory: Factory, trials: int, seed: int) -> list[Any]:
+    """A mechanism for each trial, with a key of its own; whatever is chosen from public numbers is chosen once."""
+    key = simulation(seed)
+    with choosing_once():
+        return [factory(key.derive(str(i))) for i in range(trials)]
 
 
 class ReplicaArena:

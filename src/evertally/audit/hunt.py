@@ -47,9 +47,7 @@ class _Hunter:
 
     def play(self, games: int, seed: int) -> None:
         seen = self.pair.watch(games, hash_seed(seed, self.games))
-        for bet in self.book.bets:
-            bet.judge(*seen)
-        self.book.look()
+        self.book.judge(*seen)
         self.played.append(seen)
         self.games += games
 
@@ -57,7 +55,7 @@ class _Hunter:
         """Bets by all games so far; they are judged by others."""
         left, right = (joined(side) for side in zip(*self.played, strict=True))
         self.played = [(left, right)]
-        self.book.generations.append(bets_of(left, right, self.book.scale))
+        self.book.add(bets_of(left, right, self.book.scale))
 
     @property
     def evidence(self) -> float:

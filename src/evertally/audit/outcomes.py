@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.game import Adversary, Factory, FloatArray, Game, IntArray, Side, as_input, take
+from evertally.audit.game import Adversary, Factory, FloatArray, Game, IntArray, Side, as_input, many, take
 from evertally.errors import ConfigurationError
-from evertally.noise import simulation
 
 Place = tuple[int, str]  # tick (from 0), and where in its answer
 FAILED = "failed with "
@@ -205,8 +204,7 @@ class _Recording:
     """One mechanism for each trial; whatever it answers is kept, failures too."""
 
     def __init__(self, factory: Factory, trials: int, seed: int) -> None:
-        key = simulation(seed)
-        self._mechanisms = [factory(key.derive(str(i))) for i in range(trials)]
+        self._mechanisms = many(factory, trials, seed)
         self.ticks: list[list[_Alike]] = []
         self.failure: Exception | None = None
         self._width = 0

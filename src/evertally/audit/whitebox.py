@@ -23,6 +23,7 @@ from evertally.errors import ConfigurationError
 from evertally.noise import simulation
 from evertally.noise.reals import RealLaw
 from evertally.privacy import ZCDP, Neighbours, PureDP
+from evertally.ranking import choosing_once
 from evertally.statistics import Counter, Histogram, RunningMean, StreamingTopK, VectorCounter
 from evertally.statistics.column_options import Guessing
 from evertally.statistics.linear_options import Linear, is_linear
@@ -198,7 +199,8 @@ def door_report(model: Any, make: Factory | None = None) -> Report | None:
     against the change that its noise is made for. (The audits of noise take that change for granted.)"""
     if not has_telling_events(model):
         return None
-    found = list(_changes(model, make or again(model)))
+    with choosing_once():  # two mechanisms for each of the events
+        found = list(_changes(model, make or again(model)))
 
     def judged(order: float) -> Report:
         moved, words = max(((_length(model, change, order), words) for change, words in found), key=lambda one: one[0])

@@ -77,8 +77,14 @@ def _parameters(cls: Any) -> str:
     for field in dataclasses.fields(cls):
         default = "" if field.default is _MISSING else f" Default: {field.default!r}."
         text = f"{field.name}: {field.metadata.get('about', '')}{default}"
-        lines += textwrap.wrap(text, 112, initial_indent=" " * 8, subsequent_indent=" " * 12)
+        lines += _wrapped(text)
     return "\n".join(lines) + "\n"
+
+
+@functools.cache
+def _wrapped(text: str) -> list[str]:
+    """Most options are those of many statistics, and all of this is done when the library is imported."""
+    return textwrap.wrap(text, 112, initial_indent=" " * 8, subsequent_indent=" " * 12)
 
 
 def own_option(field: Any, value: Any) -> Any:

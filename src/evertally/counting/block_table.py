@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import files
+from itertools import pairwise
 
 import numpy as np
 from flint import arb, arb_mat, fmpz_mat
@@ -122,8 +123,12 @@ class BlockTable:
 
     def entries(self, tick: int) -> list[tuple[int, int]]:
         """Rows and values of C at a tick, counted from 0."""
-        some = slice(int(self.starts[tick]), int(self.starts[tick + 1]))
-        return list(zip(self.row[some].tolist(), self.value[some].tolist(), strict=True))
+        return self._entries[tick]
+
+    @cached_property
+    def _entries(self) -> list[list[tuple[int, int]]]:
+        both = list(zip(self.row.tolist(), self.value.tolist(), strict=True))
+        return [both[first:last] for first, last in pairwise(self.starts.tolist())]
 
     @cached_property
     def _inverses(self) -> dict[int, arb_mat]:
@@ -134,19 +139,20 @@ class BlockTable:
         if bits not in self._inverses:
             self._inverses[bits] = self.inverse_ball()
         k = self.k
-        own = [draw(t) * GRID / int(self.d[t]) if self.d[t] else arb(0) for t in range(self.n)]
+        weights = self.d.tolist()
+        own = [draw(t) * GRID / d if d else arb(0) for t, d in enumerate(weights)]
         right = [draw(self.n + i) for i in range(k)]
-        for tick in range(self.n):
-            if self.d[tick]:
+        for tick, d in enumerate(weights):
+            if d:
                 for i, c in self.entries(tick):
                     right[i] -= own[tick] * c / GRID
         zeros = [[arb(0)]] * len(self.bare)
         h = self._inverses[bits] * arb_mat([[x] for x in right] + zeros)
         path, total = [], arb(0)
-        for tick in range(self.n):
-            if self.d[tick]:
+        for tick, d in enumerate(weights):
+            if d:
                 corrected = sum((h[i, 0] * c for i, c in self.entries(tick)), arb(0))
-                total += own[tick] + corrected * GRID / int(self.d[tick]) ** 2
+                total += own[tick] + corrected * GRID / d**2
             else:
                 total += h[k + self.bare.index(tick), 0]
             path.append(total)

@@ -20,7 +20,7 @@ from evertally.counting.survey import survey
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from evertally.ranking import Ranking, Way
+from evertally.ranking import Ranking, Way, chosen
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,10 @@ def _way(name: str, charge: Charge, setting: Setting, beta: float) -> Way:
 
 def choose(guarantee: Guarantee, setting: Setting, mechanism: str = "auto") -> Choice:
     """The mechanism and what it pays."""
+    return chosen((guarantee, setting, mechanism), lambda: _chosen(guarantee, setting, mechanism))
+
+
+def _chosen(guarantee: Guarantee, setting: Setting, mechanism: str) -> Choice:
     best = rank(guarantee, setting, mechanism).best
     assert isinstance(best.charge, PureDP | ZCDP | ApproxDP)
     return Choice(best.name, best.charge)

@@ -17,16 +17,17 @@ from evertally.privacy import Change, Guarantee, Neighbours
 SOMEWHERE = 2**16
 
 
+@dataclass(frozen=True)
 class AllColumns:
     """Every column is a query of its own: the histogram."""
 
-    def __init__(self, columns: int) -> None:
-        self.count = columns
+    count: int
 
     def values(self, v: IntArray) -> IntArray:
         return v
 
 
+@dataclass(frozen=True)
 class Largest:
     """The k largest columns, in falling order: order statistics, each of sensitivity 1 (parameterized-histograms 7.1).
 
@@ -34,8 +35,7 @@ class Largest:
     [9, 4]
     """
 
-    def __init__(self, k: int) -> None:
-        self.count = k
+    count: int
 
     def values(self, v: IntArray) -> IntArray:
         if self.count == 1:

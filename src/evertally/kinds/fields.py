@@ -22,7 +22,7 @@ from evertally.kinds.written_expressions import check_form
 class Section(BaseModel):
     """One table of a spec."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
     def given(self) -> dict[str, Any]:
         """The options that the file has, in the order of the model."""

@@ -30,7 +30,9 @@ Rise = Callable[[int, IntArray], IntArray | int]
 class Queries(Protocol):
     """Integer-valued queries of sensitivity 1 (parameterized-histograms 1.5), monotone, evaluated exactly."""
 
-    count: int
+    @property
+    def count(self) -> int:
+        """How many."""
 
     def values(self, v: IntArray) -> IntArray:
         """One integer for each query."""

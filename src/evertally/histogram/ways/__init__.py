@@ -20,7 +20,7 @@ from evertally.histogram.ways.constant import constant as constant_way
 from evertally.histogram.ways.counters import counters as counter_ways
 from evertally.histogram.ways.recomputation import recompute
 from evertally.privacy import Neighbours
-from evertally.ranking import Ranking, Way
+from evertally.ranking import Ranking, Way, chosen
 
 NAMES = (*OURS, *partitions.NAMES, "recompute", "trivial")
 
@@ -48,6 +48,12 @@ def rank(task: Task, mechanism: str = "auto") -> Ranking:
 
 def choose(task: Task, mechanism: str) -> ColumnWay:
     """The named way, or the best one; of a task that was settled, the one that was chosen then."""
+    if task.settled is not None:  # by numbers from outside: they are read each time
+        return _best(task, mechanism)
+    return chosen((task, mechanism), lambda: _best(task, mechanism))
+
+
+def _best(task: Task, mechanism: str) -> ColumnWay:
     ranked = rank(task, mechanism)
     if task.settled is not None:
         charge = guarantee_from_json(task.settled["charge"])

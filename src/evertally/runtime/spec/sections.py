@@ -94,7 +94,7 @@ class ClockSection(Section):
 class EventsSection(RootModel[dict[Text, Literal["time", "integer", "number", "text", "list of text", "counts"]]]):
     """Columns and their types."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
 
 class KeySection(Section):
