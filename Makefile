@@ -48,7 +48,7 @@ test-system: $(VENV)/ready-dev  ## power cuts, the unit of systemd, the containe
 LOST_MACHINES := tests/spark/test_cluster.py::test_jobs_whose_machines_slow_down_or_die
 
 test-spark: $(VENV)/ready-spark  ## the Spark part, in real applications: needs Java 17
-	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/spark --deselect $(LOST_MACHINES)
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark --deselect $(LOST_MACHINES)
 
 audit: $(VENV)/ready-dev $(VENV)/ready-spark  ## tries to break the promise of every mechanism, at length; finds planted bugs; kills the service 1,000 times and Spark 100 times; cuts its power everywhere
 	$(BIN)/evertally audit all --effort long --jobs 2 --output audit-output

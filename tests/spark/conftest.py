@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).resolve().parent
 # Each Java of these tests runs for seconds. Most of what the second compiler and a collector with threads of its own do
-# would be done for a time that never comes: it is half of the work of all these tests.
+# would be for a time that never comes: more than a third of all that Java does here.
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 collect_ignore_glob = ["drivers/*"]  # scripts, which start applications when they are imported
 
@@ -30,18 +30,26 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("JDK_JAVA_OPTIONS", _SHORT_LIVED)  # of drivers, masters, workers and their executors
-    config.addinivalue_line("markers", "xdist_group: tests that one process runs, one after the other")
     # What is used of it works: tests/spark/test_application.py.
     config.addinivalue_line("filterwarnings", "ignore:PySpark does not yet fully support pandas:FutureWarning")
     config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")  # sockets of PySpark to its JVM
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under `--dist loadgroup` all that use the shared application run in one process, so that there is one."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("one application"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Under `--dist loadfile` all files that use the shared application go to one process, so that there is one."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneApplication(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "one application" if file in shared else file
+
+    uses = {path: "spark: SparkSession" in path.read_text() for path in _HERE.glob("test_*.py")}
+    shared = {path.relative_to(config.rootpath).as_posix() for path, does in uses.items() if does}
+    return OneApplication(config, log)
 
 
 @pytest.fixture(scope="session")
