@@ -1,5 +1,5 @@
-"""Parquet files that tasks read themselves: the rows that Spark's reader gives, the releases of one process; and whatever
-is not surely the same is left to Spark."""
+"""Parquet files that tasks read themselves: the rows that Spark reads, the releases of one process; and whatever is not
+surely the same is left to Spark."""
 
 from __future__ import annotations
 
