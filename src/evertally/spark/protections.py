@@ -27,8 +27,8 @@ JAVA_OPTIONS = (
     "-XX:-CreateCoredumpOnCrash",
     "-XX:+SuppressFatalErrorMessage",  # an hs_err file has registers and stacks
 )
-# Not demanded, only useful. Java mostly moves what tasks have packed, and its optimizing compiler took more CPU than all
-# else that it did: 1.4 of 2.5 s in a warm job of 1.25 M events, 5 of 12 in the first.
+# Not demanded, only useful. Java mostly moves what tasks have packed, and its optimizing compiler took more CPU than
+# all else that it did: 1.4 of 2.5 s in a warm job of 1.25 M events, 5 of 12 in the first.
 QUICK_OPTIONS = ("-XX:TieredStopAtLevel=1",)
 _QUIET = ("WARN", "ERROR", "FATAL", "OFF")
 # They put the text of an exception into their message; LOG_FILE has them off.
