@@ -27,9 +27,6 @@ JAVA_OPTIONS = (
     "-XX:-CreateCoredumpOnCrash",
     "-XX:+SuppressFatalErrorMessage",  # an hs_err file has registers and stacks
 )
-# Not demanded, only useful. Java mostly moves what tasks have packed, and its optimizing compiler took more CPU than
-# all else that it did: 1.4 of 2.5 s in a warm job of 1.25 M events, 5 of 12 in the first.
-QUICK_OPTIONS = ("-XX:TieredStopAtLevel=1",)
 _QUIET = ("WARN", "ERROR", "FATAL", "OFF")
 # They put the text of an exception into their message; LOG_FILE has them off.
 QUOTING = (
@@ -334,8 +331,8 @@ _USEFUL = {
     "spark.python.worker.reuse": "true",
     "spark.executor.syncLogLevel.enabled": "true",
     "spark.log.level": "WARN",
-    "spark.driver.extraJavaOptions": " ".join((*JAVA_OPTIONS, *QUICK_OPTIONS)),
-    "spark.executor.extraJavaOptions": " ".join((*JAVA_OPTIONS, *QUICK_OPTIONS)),
+    "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
+    "spark.executor.extraJavaOptions": " ".join(JAVA_OPTIONS),
 }
 
 
