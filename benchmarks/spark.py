@@ -3,6 +3,7 @@
     python -m benchmarks.spark                 # all: 20 M events, 10^6 columns; caps; unknown items; growth
     python -m benchmarks.spark --short         # a tenth of the events
     python -m benchmarks.spark histogram users # some of the cases
+    python -m benchmarks.spark --quick-java    # Java without its optimizing compiler
 
 Two cores are shared by everything here, so CPU seconds are compared, not seconds. "Warm" is the second job of an
 application: the first one starts Python workers and compiles.
@@ -304,12 +305,14 @@ def main() -> None:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--share", type=int, default=0)
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--quick-java", action="store_true")
     given = parser.parse_args()
     share = given.share or (10 if given.short else 1)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         first = Case(work, "application", {}, '[[query]]\nname = "all"\nkind = "counter"\n')
-        spark = es.application(first.spec, master=f"local[{given.cores},4]")
+        java = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"} if given.quick_java else {}
+        spark = es.application(first.spec, master=f"local[{given.cores},4]", **java)
         try:
             run: dict[str, Callable[[], Any]] = {
                 "histogram": lambda: histogram(spark, work, 20_000_000 // share, 10**6, 20),

@@ -1,5 +1,5 @@
-"""Parquet files that tasks read themselves: the rows that Spark's reader gives, the releases of one process; and whatever
-is not surely the same is left to Spark."""
+"""Parquet files that tasks read themselves: the rows that Spark reads, the releases of one process; and whatever is not
+surely the same is left to Spark."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def test_releases_of_one_process(
     the files stands in the plan that Spark keeps."""
     more, *queries = QUERIES[way]
     stream = {"name": "visits", "horizon": 24, "max_events_per_tick": 500, **more}
-    guarantee = {"epsilon": 1.0, "delta": 1e-6}
+    guarantee = {"epsilon": 30.0, "delta": 1e-3}  # little noise: some words are above the threshold
     spec = write(tmp_path / "stream", *queries, stream=stream, clock=BY_HOUR, guarantee=guarantee)
     table = events(400, hours=True)
     moments = pa.compute.strptime(table["time"], "%Y-%m-%dT%H:%M:%S+00:00", "us", error_is_null=True)

@@ -93,7 +93,7 @@ class Rows(Secret):
         """By tick and content: an order that does not depend on the one in which rows came."""
         keys = self.keyed._keys
         order = np.arange(len(self)) if keys is None else sorted_places(keys)
-        return self.take(order[np.argsort(self.ticks[order], kind="stable")])
+        return self.take(order[by_number(self.ticks[order])])
 
     def edges(self) -> list[tuple[int, int, int]]:
         """Of rows in the order of ticks: each tick, where it begins and where it ends."""
@@ -103,7 +103,7 @@ class Rows(Secret):
 
     def by_tick(self) -> Iterator[tuple[int, TickEvents]]:
         """The events of each tick, ticks in order."""
-        rows = self.take(np.argsort(self.ticks, kind="stable"))
+        rows = self.take(by_number(self.ticks))
         for tick, start, stop in rows.edges():
             yield tick, rows.slice(start, stop).all
 
@@ -117,15 +117,27 @@ class Rows(Secret):
 
     def cut(self, places: NDArray[Any], count: int) -> list[Rows]:
         """The rows of each of `count` places."""
-        order = np.argsort(places, kind="stable")
-        edges = np.searchsorted(places[order], np.arange(count + 1)).tolist()
-        rows = self.take(order)
+        edges = [0, *np.cumsum(np.bincount(places, minlength=count)).tolist()]
+        rows = self.take(by_number(places))
         return [rows.slice(start, stop) for start, stop in pairwise(edges)]
 
     def up_to(self, tick: int) -> tuple[Rows, Rows]:
         """Those of the ticks up to one, and the later ones."""
         now = self.ticks <= tick
+        if now.all():
+            return self, self.slice(0, 0)
         return self.take(np.flatnonzero(now)), self.take(np.flatnonzero(~now))
+
+
+def by_number(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """The places of whole numbers in their order, equal ones as they stand.
+
+    >>> by_number(np.array([7, -2, 7, 5])).tolist()
+    [1, 3, 0, 2]
+    """
+    if len(numbers) and int(numbers.max()) - int(numbers.min()) < 2**16:
+        numbers = (numbers - numbers.min()).astype(np.uint16)  # of 16 bits: a radix sort, five times as fast
+    return np.argsort(numbers, kind="stable")
 
 
 def _some(keys: NDArray[np.uint64] | None, rows: Any) -> NDArray[np.uint64] | None:
