@@ -66,7 +66,9 @@ SPECS: dict[str, str] = {
     # users
     "capped-users": _users(_query("histogram", **_WARD), max_events_per_user=3),
     "replaced-users": _users(_query("counter"), {"epsilon": 2}, max_events_per_user=2, neighbours="replace"),
-    "separated-users": _users(_query("counter", mechanism="banded", max_weight=2, **_RARELY), horizon=24),
+    "separated-users": _users(
+        _query("counter", mechanism="banded", column="minutes", max_weight=2, **_RARELY), horizon=24
+    ),
     "calendar-users": _users(_query("counter", mechanism="sqrt", calendar=True, **_RARELY), horizon=24),
     "distinct": _users(_query("distinct_users", **_WARD)),
     "active": _users(_query("active_users", windows=[1, 4])),
