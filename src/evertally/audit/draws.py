@@ -77,7 +77,7 @@ def wrong_draw(law: Any) -> str:
     ('', '', '')
     """
     if isinstance(law, DiscreteLaplace | DiscreteGaussian):
-        return _wrong_integer(law) or _wrong_address(law)
+        return _wrong_integer(law) or _wrong_address()
     if isinstance(law, RealLaw):
         return _wrong_real(law.kind)
     return _wrong_variate(law) if law in ("gumbel", "exponential") else ""
@@ -174,7 +174,7 @@ def _words(bits: int, i: int) -> tuple[int, int]:
     return first << 1 | i % 2, (bits >> (_BITS - _SECOND)) & ((1 << 64) - 1)
 
 
-def _wrong_address(law: Any) -> str:
+def _wrong_address() -> str:
     """A draw is the same however many are asked for, and no others come again: across the pages of a keystream."""
     page = 1 << keystream.PAGE_BITS
     source, wide = simulation(8).source("audit"), DiscreteLaplace(1 << 30)
