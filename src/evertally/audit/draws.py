@@ -148,12 +148,16 @@ def _wrong_integer(law: DiscreteLaplace | DiscreteGaussian) -> str:
     expected = np.array([bisect_left(falling, -bits) for bits in planted])
     expected *= np.where(np.arange(len(planted)) % 2, -1, 1)
     # Few draws are interpreted, many are compiled.
-    few = [sampler.draw(law, words[i : i + 8], lambda j, r, i=i: more(i + j, r)) for i in range(0, len(words), 8)]
+    few = [sampler.draw(law, words[i : i + 8], _from(more, i)) for i in range(0, len(words), 8)]
     for told, drawn in (("one by one", np.concatenate(few)), ("at once", sampler.draw(law, words, more))):
         if (drawn != expected).any():
             at = int(np.flatnonzero(drawn != expected)[0])
             return f"a draw of {law.text()} ({told}) is {drawn[at]} where its bits say {expected[at]}"
     return ""
+
+
+def _from(more: More, first: int) -> More:
+    return lambda i, round_: more(first + i, round_)
 
 
 def _spread(tails: Sequence[int]) -> Iterable[int]:
@@ -179,9 +183,10 @@ def _wrong_address() -> str:
     page = 1 << keystream.PAGE_BITS
     source, wide = simulation(8).source("audit"), DiscreteLaplace(1 << 30)
     whole = source.draws("pages", wide, [1], page + 64)[0]
-    part = source.draws("pages", wide, [1], 64, first=page)[0]
-    if (whole[page:] != part).any():
-        return "a draw depends on how many others are asked for"
+    for first in (0, page - 32, page):  # on a page, across its end, on the next one
+        part = source.draws("pages", wide, [1], 64, first=first)[0]
+        if (whole[first : first + 64] != part).any():
+            return "a draw depends on how many others are asked for"
     return "draws of one page come again on the next" if (whole[:64] == whole[page:]).any() else ""
 
 
@@ -190,7 +195,7 @@ def _wrong_address() -> str:
 
 def _real_words() -> Words:
     """At the borders and in the middle of the cells that are interpolated in, in every octave, and in the tail."""
-    found = []
+    found = list[tuple[int, int]]()
     for octave in range(62):
         cells = range(32, 64, 1 if octave < 6 else 9)
         for cell in cells:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from evertally.audit.report import Report
 from evertally.audit.spec_down import curves
 from evertally.audit.spec_down.overdrawn import OfStream
-from evertally.privacy import Guarantee, delta_of_rho, epsilon_of_rho, rho_of_epsilon_delta
+from evertally.privacy import ZCDP, ApproxZCDP, Guarantee, delta_of_rho, epsilon_of_rho, rho_of_epsilon_delta
 from evertally.privacy.conversions import gaussian_mu
 
 _DELTAS = (1e-9, 1e-6, 1e-3)
@@ -32,9 +32,9 @@ def other_words_report(guarantee: Guarantee, horizon: int | None) -> Report:
 
 
 def _wrong(guarantee: Guarantee) -> Iterator[str]:
-    epsilon, rho = getattr(guarantee, "epsilon", None), getattr(guarantee, "rho", None)
-    # A pure promise of epsilon is one of epsilon^2/2; beyond 40 nobody converts, and floats end.
-    rho = min(float(rho if rho is not None else epsilon**2 / 2), 40.0)
+    # A promise of epsilon is looked at as one of epsilon^2/2; beyond 40 nobody converts, and floats end.
+    rho = guarantee.rho if isinstance(guarantee, ZCDP | ApproxZCDP) else guarantee.epsilon**2 / 2
+    rho = min(rho, 40.0)
     for delta in _DELTAS:
         own = curves.epsilon_of(rho, delta)
         if float(epsilon_of_rho(rho, delta)) < own * (1 - _CLOSE):
