@@ -209,6 +209,7 @@ def test_what_is_planned():
         "replay",
         "restore",
         "bad record",
+        "draws",
         "horizon",
         *FAULTS,
     ]

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from evertally.audit.report import Report
-from evertally.audit.spec_down import Charge, Promise, spec_steps
+from evertally.audit.spec_down import Charge, Promise, other_words, spec_steps
 from evertally.audit.spec_down.curves import epsilon_of, mu_of, rho_of
 from evertally.audit.suite import run
 from evertally.dynamic.charges import Relation
 from evertally.encode.caps import Cap
 from evertally.encode.users import UserCap
 from evertally.privacy import ZCDP, Neighbours, guarantees, neighbours
+from evertally.privacy._promise import Cost
 from evertally.runtime import load_spec
 from evertally.runtime.mechanisms import build
 from evertally.selection.reach import Reach
@@ -49,7 +50,7 @@ def audit(tmp_path: Path) -> Audit:
 
 
 def verdicts(found: dict[str, list[Report]], name: str) -> dict[str, str]:
-    return {report.aspect: report.verdict for report in found[name]}
+    return {report.aspect: report.verdict for report in found[name] if report.aspect != "state"}
 
 
 # -- planted bugs ------------------------------------------------------------------------------------------------------
@@ -101,7 +102,28 @@ def test_a_ledger_that_lets_everything_pass(audit: Audit, monkeypatch: Any) -> N
     monkeypatch.setattr(ZCDP, "share", lambda self, part: real(self, Fraction(part) * 13 / 10))
     monkeypatch.setattr("evertally.privacy._promise.Promise.admits", lambda self, cost: True)
     found = audit({**ALL, "share": 0.5}, {**WARD, "share": 0.5}, guarantee={"rho": 0.5})
-    assert [report.verdict for report in found["visits (all queries)"]] == ["broken"]
+    assert [report.verdict for report in found["visits (all queries)"]] == ["broken", "broken", "holds (tight)"]
+
+
+def test_a_ledger_that_forgets_is_asked_for_more(audit: Audit, monkeypatch: Any) -> None:
+    """Charges of a spec add up to what is promised; only who asks for more sees that a sum is wrong."""
+    monkeypatch.setattr(
+        "evertally.privacy._promise.Cost.__add__",
+        lambda self, other: Cost(self.epsilon and other.epsilon, other.rho, other.delta),
+    )
+    found = audit({**ALL, "share": 0.5}, {**WARD, "share": 0.5}, guarantee={"rho": 0.5})
+    (row,) = [report for report in found["visits (all queries)"] if report.adversary == "overdrawn"]
+    assert row.verdict == "broken"
+
+
+def test_conversions_are_held_against_the_theorems(monkeypatch: Any) -> None:
+    for name in ("delta_of_rho", "epsilon_of_rho", "rho_of_epsilon_delta", "gaussian_mu"):
+        real = getattr(other_words, name)
+        factor = Fraction(99, 100) if name in ("delta_of_rho", "epsilon_of_rho") else Fraction(101, 100)
+        monkeypatch.setattr(other_words, name, lambda *given, real=real, factor=factor: real(*given) * factor)
+        assert other_words.other_words_report(ZCDP(0.5), 9).verdict == "broken", name
+        monkeypatch.setattr(other_words, name, real)
+    assert other_words.other_words_report(ZCDP(0.5), 9).verdict == "holds (tight)"
 
 
 def test_a_promise_that_is_converted_wrongly(audit: Audit, monkeypatch: Any) -> None:
@@ -239,9 +261,8 @@ def test_what_neighbours_move_where_releases_are_no_numbers_plus_noise(audit: Au
 
 def test_a_stream_says_what_it_leaves_unused(audit: Audit) -> None:
     found = audit(ALL, WARD)
-    assert [report.stopped for report in found["visits (all queries)"]] == [
-        "the stream leaves 30 % of its promise unused"
-    ]
+    budget = [report for report in found["visits (all queries)"] if report.aspect == "budget"]
+    assert [report.stopped for report in budget] == ["the stream leaves 30 % of its promise unused"]
 
 
 # -- arithmetic --------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from mutation.rows import forget_results, judged
 _MEMORY = 6 << 30
 _PATIENCE = 1200.0  # seconds on the clock, however busy the machine is
 _LIBRARIES = ("numpy", "numba", "flint", "scipy.stats", "scipy.optimize", "scipy.signal", "pydantic", "rich.table")
-_WARM = ("found", "rebased", "capped-users")
+_WARM = ("capped-users",)
 
 
 class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -80,11 +80,11 @@ def _answers(mode: str, mutants: Sequence[Mutant], effort: str, workers: int) ->
         return
     folder = cache_folder() / "audit-forks"
     folder.mkdir(exist_ok=True)
-    asked, answers = (folder / f"{mode}-{effort}.{end}" for end in ("json", "jsonl"))
+    asked, answers = (folder / f"{mode}-{effort}-{os.getpid()}.{end}" for end in ("json", "jsonl"))
     asked.write_text(json.dumps([_job(mutant, effort) for mutant in mutants]), encoding="utf-8")
     answers.write_text("", encoding="utf-8")
     call = [sys.executable, "-m", "mutation.audit_forks", mode, str(asked), str(answers), str(workers)]
-    with (folder / f"{mode}-{effort}.log").open("w") as log:
+    with (folder / f"{mode}-{effort}-{os.getpid()}.log").open("w") as log:
         process = subprocess.Popen(call, cwd=ROOT, env=_environment(), stdout=log, stderr=log)
     try:
         read, running = 0, True

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from evertally.audit.steps import Step
 
 MAKING = "(making)"  # what runs before the first row
-_COMPUTED, _PLAYED, _SECONDS = 6, 3, 20.0  # for one mutant: rows of so many specs, and of so many seconds as traced
+_COMPUTED, _PLAYED, _SECONDS = 5, 3, 15.0  # for one mutant: rows of so many specs, and of so many seconds as traced
 _WEAKER = ("attack", "event", "separation", "hunt", "not here")  # methods of rows in which nothing is computed
-_SOON = ("draws", "overdrawn")  # attacks that compute
+_SOON = ("draws", "overdrawn", "other words")  # attacks that compute
 # Whose numbers are not 1: taken first among those that execute a line.
 _TELLING = ("weights", "replaced-users", "pure-histogram", "separated-users", "found-users", "two-level", "sum")
 _COMPILED = ("evertally.noise.jit", "evertally.noise.compiled", "evertally.noise.double_words")
@@ -55,8 +55,8 @@ class Row:
     seconds: float
 
     @property
-    def computed(self) -> bool:
-        return self.method not in _WEAKER or self.name in _SOON
+    def stage(self) -> int:
+        return 0 if self.name in _SOON else 1 if self.method not in _WEAKER else 2
 
 
 def steps_of(spec: str, effort: str) -> dict[Place, Step]:
@@ -171,16 +171,17 @@ def _asked(spec: str, rows: Sequence[Row]) -> Asked:
 
 
 def _within(found: list[tuple[str, list[Row]]]) -> Iterator[tuple[str, list[Row]]]:
-    """As many rows as fit into the time: what is computed first, attacks and games of fewer specs afterwards."""
+    """As many rows as fit into the time: those that are done soon of all specs, then what is computed, of some, attacks
+    and games of fewer."""
     spent = 0.0
-    for computed, most in ((True, _COMPUTED), (False, _PLAYED)):
+    for stage, most in enumerate((len(found), _COMPUTED, _PLAYED)):
         for name, rows in found[:most]:
             these = []
             for row in rows:
-                if row.computed == computed and spent + row.seconds <= _SECONDS:
+                if row.stage == stage and spent + row.seconds <= _SECONDS:
                     these.append(row)
                     spent += row.seconds
-            if these or (computed and not spent):  # what is made before the first row may fail already
+            if these or (stage == 1 and not spent):  # what is made before the first row may fail already
                 yield name, these
 
 

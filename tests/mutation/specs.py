@@ -58,6 +58,9 @@ SPECS: dict[str, str] = {
     "window": _of(_query("counter", workload={"window": 3})),
     "toeplitz": _of(_query("counter", workload={"toeplitz": [3, 2, 1]})),
     "weights-of-ticks": _of(_query("counter", workload={"weights": [1, 2, 3, 4, 3, 2, 1, 1]}), horizon=8),
+    "memory": _of(
+        _query("vector_counter", mechanism="tree", column="ward", columns=["north", "south"], memory_limit=20), _LOUD
+    ),
     "together": spec_text(
         {"name": "all", "kind": "counter", "share": 0.3},
         {"name": "ward", "kind": "histogram", "share": 0.7, **_WARD},
@@ -66,8 +69,13 @@ SPECS: dict[str, str] = {
     # users
     "capped-users": _users(_query("histogram", **_WARD), max_events_per_user=3),
     "replaced-users": _users(_query("counter"), {"epsilon": 2}, max_events_per_user=2, neighbours="replace"),
-    "separated-users": _users(_query("counter", mechanism="banded", max_weight=2, **_RARELY), horizon=24),
+    "separated-users": _users(
+        _query("counter", mechanism="banded", column="minutes", max_weight=2, **_RARELY), horizon=24
+    ),
     "calendar-users": _users(_query("counter", mechanism="sqrt", calendar=True, **_RARELY), horizon=24),
+    "separated-tree": _users(
+        _query("counter", mechanism="tree", column="minutes", max_weight=2, **_RARELY), horizon=24
+    ),
     "distinct": _users(_query("distinct_users", **_WARD)),
     "active": _users(_query("active_users", windows=[1, 4])),
     "periods": _users(_query("period_users", period=4)),
@@ -94,6 +102,7 @@ SPECS: dict[str, str] = {
     "found": _of(_query("unknown_histogram", column="ward"), _DELTA, **_BUSY),
     "found-limited": _of(_query("unknown_histogram", column="ward", max_labels=2000), _DELTA, **_BUSY),
     "found-meta": _of(_query("unknown_top_k", k=2, column="ward", mechanism="meta"), _DELTA, **_BUSY),
+    "found-blocks": _of(_query("unknown_histogram", column="ward", mechanism="meta", max_per_event=2), _DELTA, **_BUSY),
     "ahead": _of(_query("streaming_top_k", k=2, mechanism="meta", **_WARD), **_BUSY),
     "ahead-gauss": _of(_query("streaming_top_k", k=2, mechanism="meta-gauss", **_WARD), **_BUSY),
     "switches": _of(_query("streaming_top_k", k=2, mechanism="sparse-gumbel", switches=2, **_WARD), _DELTA, **_BUSY),

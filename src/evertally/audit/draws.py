@@ -152,12 +152,16 @@ def _wrong_integer(law: DiscreteLaplace | DiscreteGaussian) -> str:
     expected = np.array([bisect_left(falling, -bits) for bits in planted])
     expected *= np.where(np.arange(len(planted)) % 2, -1, 1)
     # Few draws are interpreted, many are compiled.
-    few = [sampler.draw(law, words[i : i + 8], lambda j, r, i=i: more(i + j, r)) for i in range(0, len(words), 8)]
+    few = [sampler.draw(law, words[i : i + 8], _from(more, i)) for i in range(0, len(words), 8)]
     for told, drawn in (("one by one", np.concatenate(few)), ("at once", sampler.draw(law, words, more))):
         if (drawn != expected).any():
             at = int(np.flatnonzero(drawn != expected)[0])
             return f"a draw of {law.text()} ({told}) is {drawn[at]} where its bits say {expected[at]}"
     return ""
+
+
+def _from(more: More, first: int) -> More:
+    return lambda i, round_: more(first + i, round_)
 
 
 def _spread(tails: Sequence[int]) -> Iterable[int]:
@@ -183,7 +187,7 @@ def _words(bits: int, i: int) -> tuple[int, int]:
 
 def _real_words() -> Words:
     """At the borders and in the middle of the cells that are interpolated in, in every octave, and in the tail."""
-    found = []
+    found = list[tuple[int, int]]()
     for octave in range(62):
         cells = range(32, 64, 1 if octave < 6 else 9)
         for cell in cells:

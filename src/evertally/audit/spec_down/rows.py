@@ -12,6 +12,7 @@ from typing import Any
 
 from evertally.audit.report import Aspect, Report, describe
 from evertally.audit.spec_down.inputs import ChangeSearch, NothingSeen, ReleaseSearch, allowed
+from evertally.audit.spec_down.other_words import other_words_report
 from evertally.audit.spec_down.overdrawn import overdrawn_report
 from evertally.audit.spec_down.promise import Charge, Promise
 from evertally.audit.spec_down.reading import NotAffine
@@ -41,7 +42,11 @@ def content_steps(
     steps = {
         name: [Step(_SHARE, partial(audit.share, name)), Step(_DOOR, partial(audit.neighbours, name))] for name in made
     }
-    whole = [Step(_SUM, audit.total), Step("overdrawn", audit.overdrawn)]
+    whole = [
+        Step(_SUM, audit.total),
+        Step("overdrawn", audit.overdrawn),
+        Step("other words", lambda: other_words_report(spec.guarantee, spec.horizon)),
+    ]
     if len(made) > 1:
         return steps | {f"{spec.name} (all queries)": whole}
     return {name: [*own, *whole] for name, own in steps.items()}
