@@ -72,7 +72,7 @@ def _surfaces(mechanism: Any, inputs: Sequence[Any]) -> dict[str, float]:
         release = take(mechanism, x)
         lower, upper = release.interval(0.05)
         parts = {"value": release.value, "lower": lower, "upper": upper, "row": release.row}
-        if before is not None and mechanism.differences:
+        if before is not None and mechanism.differences and before.row is not None and release.row is not None:
             window = mechanism.between(before, release)
             parts |= {"window": window.value, "window's lower": window.interval(0.05)[0]}
         for part, shown in parts.items():
