@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -161,3 +162,12 @@ def test_the_last_epoch() -> None:
         p.seek(LAST_TICK - 3)
         assert p.advance(3).shape == (3, 1)
         assert p.tick == LAST_TICK
+
+
+@pytest.mark.parametrize("guarantee", [et.PureDP(Fraction(1, 2**38)), et.ZCDP(Fraction(1, 2**79))])
+def test_noise_that_a_late_epoch_could_not_draw_is_refused_before_the_stream_begins(
+    guarantee: et.PureDP | et.ZCDP,
+) -> None:
+    with pytest.raises(ConfigurationError, match="outside"):
+        et.Counter(guarantee=guarantee, horizon=None, mechanism="epoch-tree", key=simulation(0))
+    et.Counter(guarantee=guarantee, horizon=1, mechanism="tree", key=simulation(0))  # its first epoch could
