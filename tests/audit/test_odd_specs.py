@@ -101,6 +101,11 @@ def test_nothing_falls_over_and_nothing_is_broken(
     [
         ("change of tick 1", {}, {"kind": "streaming_top_k", **ONE_LABEL, "k": 1, "switches": 1}),
         (
+            "change of tick 1",
+            {"max_events_per_user": 1, **USERS},
+            {"kind": "value_quantile", "column": "m", "q": [0.5], "bits": 3},
+        ),
+        (
             "found",
             {"max_events_per_user": 1, **USERS},
             {"kind": "frequent_substrings", **LETTERS, "sequence": "stream", "longest": 2, "above": 1},

@@ -354,11 +354,14 @@ class _ShownMean:
         self.guarantee, self.horizon, self.mechanism = mean.guarantee, mean.horizon, mean.mechanism
 
     def step(self, x: int) -> Any:
-        values = [self._mean.upper] * x
-        if not self._mean.takes_users:
-            return self._mean.step(values)
-        # Each of a user who comes once: no rule leaves one out.
-        return self._mean.step_events(values, users=[f"{self._mean.tick}/{i}" for i in range(x)])
+        return _fed(self._mean, [self._mean.upper] * x)
+
+
+def _fed(mechanism: Any, values: list[Any]) -> Any:
+    """A tick of values, each of a user who comes once where users are protected: no rule leaves one out."""
+    if not mechanism.takes_users:
+        return mechanism.step(values)
+    return mechanism.step_events(values, users=[f"{mechanism.tick}/{i}" for i in range(len(values))])
 
 
 def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step]:
@@ -505,7 +508,7 @@ class _ShownValues:
         self.guarantee, self.horizon, self.mechanism = quantiles.guarantee, quantiles.horizon, quantiles.mechanism
 
     def step(self, x: int) -> Any:
-        return self._quantiles.step([whitebox.largest_value(self._quantiles)] * x)
+        return _fed(self._quantiles, [whitebox.largest_value(self._quantiles)] * x)
 
 
 def _object_steps(factory: Factory, adversaries: Iterable[Adversary], trials: int, rules: _Rules) -> list[Step]:
