@@ -114,15 +114,20 @@ class Sizes:
     trials: int  # of the strongest, at most
     combinations: int  # enumerated by an exact law
     objects: int  # games with one Python object each; ten times as many by the most promising adversary
-    least: int = 2000  # games of any adversary
+    least: int = 2000  # games of the strongest adversary, and of the others where there are few columns
     wait: int = 30  # ticks for which an interval of a partition waits
     streams: int = 4  # ticks of streams of insertions and deletions, records of edges and letters, that are all tried
     telling: int = 300  # ticks of a long horizon that are looked at together
     pairs: int = 300  # of neighbours that are tried, for graphs and strings
 
     def games(self, ticks: int, columns: int, main: bool) -> int:
+        """Of the strongest adversary, or of one of the others; of hundreds of columns these play less: what they could
+        find, the strongest finds, and the noise is computed."""
         games = min(self.trials, self.numbers // (ticks * columns))
-        return max(self.least, games if main else games // 10)
+        if main:
+            return max(self.least, games)
+        least = max(self.least // 8, min(self.least, 4 * self.numbers // (ticks * columns)))
+        return max(least, games // 10)
 
 
 _FEW_TICKS = 6  # of a game with one object for each trial
@@ -391,7 +396,8 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
     steps = [Step("neighbours", search.report), Step("restarts", search.whole)]
     steps.append(_game_of_neighbours(search, rules))
     if questions.is_askable(model):
-        noisy = smaller(search.model, search.model.horizon, guarantee=modest(model.guarantee))
+        copied: Any = search.model
+        noisy = smaller(copied, copied.horizon, guarantee=modest(model.guarantee))
         steps += attack_steps(model, [("questions", lambda: questions.question_attack(again(noisy)))])
     if questions.finds_words(model):
         steps += attack_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
