@@ -243,6 +243,9 @@ def test_a_family_without_known_values_is_refused():
     class Strange:
         cells = 3
 
+        def cell(self, value):
+            return None
+
     model._family = Strange()
     with pytest.raises(ConfigurationError, match="no values"):
         values_of(model)
