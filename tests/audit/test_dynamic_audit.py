@@ -11,10 +11,11 @@ import pytest
 
 import evertally as et
 from audit.probes.dynamic import histogram
-from evertally.audit.dynamic import all_pairs, dynamic_audits, game_of, inputs_report, is_dynamic, loud, noise_matrix
+from evertally.audit.dynamic import all_pairs, dynamic_audits, game_of, inputs_report, is_dynamic, noise_matrix
 from evertally.audit.dynamic_inputs import FixedKey, boundaries_of, partition_loss, releases_of, spent
 from evertally.audit.dynamic_streams import Facts, Pair, Players, Record, neighbours, shown, values_of
 from evertally.audit.faults import FAULTS
+from evertally.audit.promises import loud
 from evertally.audit.suite import plan
 from evertally.dynamic.families import Boxes, HalfSpaces, Marginals, Queries, Ranges
 from evertally.dynamic.static import Additive
@@ -242,6 +243,9 @@ def test_a_family_without_known_values_is_refused():
 
     class Strange:
         cells = 3
+
+        def cell(self, value):
+            return None
 
     model._family = Strange()
     with pytest.raises(ConfigurationError, match="no values"):

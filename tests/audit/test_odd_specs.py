@@ -19,6 +19,7 @@ from spec_text import spec_text
 
 ONE_LABEL = {"column": "c", "categories": ["a"]}
 LABELS = {"column": "c", "categories": ["a", "b"]}
+LETTERS = {"column": "l", "alphabet": ["a", "b"]}
 UPDATES = {"action": "what", "id": "v"}
 USERS = {"unit": "user", "user_column": "u"}
 COUNTER = {"kind": "counter"}
@@ -95,12 +96,30 @@ def test_nothing_falls_over_and_nothing_is_broken(
     assert any(report.fraction > 0.3 for report in reports if report.aspect != "budget"), "something was changed"
 
 
-def test_a_game_of_one_label(tmp_path: Path) -> None:
-    query = {"name": "q", "kind": "streaming_top_k", **ONE_LABEL, "k": 1, "switches": 1}
+@pytest.mark.parametrize(
+    ("name", "stream", "query"),
+    [
+        ("change of tick 1", {}, {"kind": "streaming_top_k", **ONE_LABEL, "k": 1, "switches": 1}),
+        (
+            "change of tick 1",
+            {"max_events_per_user": 1, **USERS},
+            {"kind": "value_quantile", "column": "m", "q": [0.5], "bits": 3},
+        ),
+        (
+            "found",
+            {"max_events_per_user": 1, **USERS},
+            {"kind": "frequent_substrings", **LETTERS, "sequence": "stream", "longest": 2, "above": 1},
+        ),
+    ],
+)
+def test_one_row_of_an_odd_query(name: str, stream: dict[str, Any], query: dict[str, Any], tmp_path: Path) -> None:
+    promise = {"epsilon": 4.0, "delta": 1e-6}
     spec = tmp_path / "odd.toml"
-    spec.write_text(spec_text(query, stream={"name": "odd", "horizon": 2}, guarantee={"epsilon": 4.0, "delta": 1e-6}))
+    spec.write_text(
+        spec_text({"name": "q", **query}, stream={"name": "odd", "horizon": 2, **stream}, guarantee=promise)
+    )
     (steps,) = plans_of_spec(spec, "short", 0).values()
-    assert run(next(step for step in steps if step.name == "change of tick 1")).passed
+    assert run(next(step for step in steps if step.name == name)).passed
 
 
 @pytest.mark.parametrize(

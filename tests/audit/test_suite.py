@@ -492,3 +492,11 @@ def test_blocks_of_users_are_protected_by_all_statistics_of_a_stream():
     made = et.Stream("shop", guarantee=et.ZCDP(0.5), horizon=8, unit="user-period", period=2, key=KEY)
     made.add(et.DistinctUsers, share="1/2", name="all")
     assert made.add(et.ActiveUsers, share="1/2", name="active", windows=[3]).protected_unit == "user-period"
+
+
+def test_games_of_many_columns_are_few_but_for_the_strongest() -> None:
+    """A query of hundreds of columns took minutes, for games that could not show anything."""
+    short = suite.SIZES["short"]
+    assert short.games(64, 1, main=False) == short.games(64, 3, main=False) == 2000
+    assert short.games(64, 500, main=True) == 2000
+    assert short.games(64, 500, main=False) == 250

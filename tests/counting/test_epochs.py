@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -174,3 +175,12 @@ def test_beyond_the_reach_of_the_joint_law_the_union_holds(charge: Any, tick: in
     for beta in (0.1, 1e-9, 1e-12, 1e-15):
         union = process.worst_in(k).radius(6 * beta / (math.pi * (k + 1)) ** 2 / 2**k)
         assert process.joint_radius(beta, tick) <= union < math.inf
+
+
+@pytest.mark.parametrize("guarantee", [et.PureDP(Fraction(1, 2**38)), et.ZCDP(Fraction(1, 2**79))])
+def test_noise_that_a_late_epoch_could_not_draw_is_refused_before_the_stream_begins(
+    guarantee: et.PureDP | et.ZCDP,
+) -> None:
+    with pytest.raises(ConfigurationError, match="outside"):
+        et.Counter(guarantee=guarantee, horizon=None, mechanism="epoch-tree", key=simulation(0))
+    et.Counter(guarantee=guarantee, horizon=1, mechanism="tree", key=simulation(0))  # its first epoch could

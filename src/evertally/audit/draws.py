@@ -69,7 +69,7 @@ def laws_of(make: Factory, inputs: Sequence[Any]) -> set[Any]:
         for method in ("draws", "reals", "variates", "item_draws", "item_reals", "item_variates"):
             stack.enter_context(watched(KeyedSource, method, note))
         mechanism = make(simulation(0))
-        for tick, x in enumerate(inputs, start=1):
+        for tick, x in enumerate(inputs[: mechanism.horizon], start=1):
             take(mechanism, x, tick=tick)
     return found
 

@@ -35,7 +35,8 @@ from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.statistics.linear_options import Linear
 
 AnyLaw = Any  # of integers, or of real variates
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _HEIGHT = 2**34  # of an impulse: rounding to integers then disturbs the response by less than 1e-10
 REAL_HEIGHT = 2**24  # of one that is filtered in floats: larger numbers are left to balls, tick by tick

@@ -117,15 +117,20 @@ class Sizes:
     trials: int  # of the strongest, at most
     combinations: int  # enumerated by an exact law
     objects: int  # games with one Python object each; ten times as many by the most promising adversary
-    least: int = 2000  # games of any adversary
+    least: int = 2000  # games of the strongest adversary, and of the others where there are few columns
     wait: int = 30  # ticks for which an interval of a partition waits
     streams: int = 4  # ticks of streams of insertions and deletions, records of edges and letters, that are all tried
     telling: int = 300  # ticks of a long horizon that are looked at together
     pairs: int = 300  # of neighbours that are tried, for graphs and strings
 
     def games(self, ticks: int, columns: int, main: bool) -> int:
+        """Of the strongest adversary, or of one of the others; of hundreds of columns these play less: what they could
+        find, the strongest finds, and the noise is computed."""
         games = min(self.trials, self.numbers // (ticks * columns))
-        return max(self.least, games if main else games // 10)
+        if main:
+            return max(self.least, games)
+        least = max(self.least // 8, min(self.least, 4 * self.numbers // (ticks * columns)))
+        return max(least, games // 10)
 
 
 _FEW_TICKS = 6  # of a game with one object for each trial
@@ -374,11 +379,14 @@ class _ShownMean:
         self.guarantee, self.horizon, self.mechanism = mean.guarantee, mean.horizon, mean.mechanism
 
     def step(self, x: int) -> Any:
-        values = [self._mean.upper] * x
-        if not self._mean.takes_users:
-            return self._mean.step(values)
-        # Each of a user who comes once: no rule leaves one out.
-        return self._mean.step_events(values, users=[f"{self._mean.tick}/{i}" for i in range(x)])
+        return _fed(self._mean, [self._mean.upper] * x)
+
+
+def _fed(mechanism: Any, values: list[Any]) -> Any:
+    """A tick of values, each of a user who comes once where users are protected: no rule leaves one out."""
+    if not mechanism.takes_users:
+        return mechanism.step(values)
+    return mechanism.step_events(values, users=[f"{mechanism.tick}/{i}" for i in range(len(values))])
 
 
 def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step]:
@@ -408,7 +416,8 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
     steps = [Step("neighbours", search.report), Step("restarts", search.whole)]
     steps.append(_game_of_neighbours(search, rules))
     if questions.is_askable(model):
-        noisy = smaller(search.model, search.model.horizon, guarantee=modest(model.guarantee))
+        copied: Any = search.model
+        noisy = smaller(copied, copied.horizon, guarantee=modest(model.guarantee))
         steps += attack_steps(model, [("questions", lambda: questions.question_attack(again(noisy)))])
     if questions.finds_words(model):
         steps += attack_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
@@ -525,7 +534,7 @@ class _ShownValues:
         self.guarantee, self.horizon, self.mechanism = quantiles.guarantee, quantiles.horizon, quantiles.mechanism
 
     def step(self, x: int) -> Any:
-        return self._quantiles.step([whitebox.largest_value(self._quantiles)] * x)
+        return _fed(self._quantiles, [whitebox.largest_value(self._quantiles)] * x)
 
 
 def _object_steps(factory: Factory, adversaries: Iterable[Adversary], trials: int, rules: _Rules) -> list[Step]:

@@ -45,7 +45,7 @@ def _tail(model: Linear) -> float:
     return 1e-7 if isinstance(model.charge, PureDP) else 1e-20
 
 
-def smaller(model: Linear, horizon: int, **changed: Any) -> Linear:
+def smaller(model: Linear, horizon: int | None, **changed: Any) -> Linear:
     """The same configuration with another horizon: class, guarantee, process, relation, weights."""
     options = model._options | {"guarantee": model.guarantee, "horizon": horizon} | changed
     if "band" in options:

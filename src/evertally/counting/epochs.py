@@ -36,6 +36,7 @@ class EpochProcess(Pieces):
 
     def __init__(self, inner: Callable[[int, int], NoiseProcess], *, columns: int) -> None:
         self._process_of = inner
+        inner(EPOCHS - 1, 1)  # the widest noise of all: what cannot be drawn is refused now, not when its epoch begins
         super().__init__(columns)
 
     def piece_of(self, tick: int) -> int:
