@@ -358,7 +358,7 @@ def test_worst_deviation_is_that_of_the_specification(T: int, factor: float) -> 
 
 @pytest.mark.parametrize("horizon", [50, 3000])
 def test_the_smoothed_path_and_what_smoothing_is_worth(horizon: int) -> None:
-    """Gaussian noise of standard deviation 2 on every draw: the variance of the path grows by that of its sums, and they
+    """Gaussian noise of standard deviation 2 on every draw: the variance of the path grows by that of its sums, which
     are farther out than `smoothing` with probability below 1e-14 (eight standard deviations)."""
     process = SqrtProcess(ZCDP(0.5), Change(1, 1, 1), horizon=horizon, columns=1, source=simulation(1).source("s"))
     energy = float(np.sum(sqrt_factor(horizon).inverse ** 2)) / 4.0**GRID_BITS

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from evertally.errors import ConfigurationError
-from evertally.partition.budget import Split
 from evertally.partition import tuning
+from evertally.partition.budget import Split
 from evertally.partition.typical import _FINE, Scales, TypicalStream, _other_columns, _standard, _unit_of, noise_closes
 from evertally.privacy import ZCDP, Change, PureDP
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from evertally.balls import at_precision
 from evertally.errors import ConfigurationError
-from evertally.privacy import conversions
 from evertally.privacy import (
+    conversions,
     delta_of_rho,
     epsilon_of_rho,
     rho_of_epsilon_delta,
