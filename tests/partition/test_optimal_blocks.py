@@ -175,3 +175,10 @@ def test_paths_of_blocks_follow_the_rule() -> None:
     paths, model = _histogram_paths(True, OPTIMAL, 16, 60, 2000), blocks(PureDP(2.0**-10), 1, 16)
     for j in (1, 16, 17, 32, 33, 60):
         assert paths[j].std() == pytest.approx(model.spread(j).stddev / 1024, rel=6 * math.sqrt(5 / 8000))
+
+
+def test_sketches_are_as_fine_as_the_noise_that_they_stand_for() -> None:
+    """Real noise: of many columns hardly two have the same."""
+    for sketch in (bank_sketch, block_sketch):
+        first = sketch(64, 1, 500, simulation(6).source("fine"), "lane")[0]
+        assert len(np.unique(first)) > 490

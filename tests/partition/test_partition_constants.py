@@ -217,7 +217,7 @@ def test_segments_of_a_stream_without_horizon() -> None:
 
 @pytest.mark.parametrize("growth", [1, 50])
 def test_the_last_segment_is_beyond_what_noise_can_lift_an_answer_to(growth: int) -> None:
-    """5.4 without a horizon: the answer of tick t, the sparse vector's noise and that of piles, all at their bounds."""
+    """5.4 without a horizon: the answer of tick t, and the noise of the sparse vector and the piles at its bounds."""
     plan = TwoLevelPlan(terms(LARGEST, PURE, horizon=None, largest=None, growth=growth))
     tails, beta = tails_of(plan.outer), BETA / 2
     for t in (2**k for k in range(20)):

@@ -507,7 +507,7 @@ def test_readers_get_what_is_published_in_one_piece_or_many(
 def test_mending_leaves_out_no_tick_that_an_output_waits_for(
     spec: StreamSpec, stores: Callable[[], Store], damaged: int, waits: bool
 ) -> None:
-    """The output has had ticks 1 and 2; a damaged one of them leaves the log, one that is still to come must not."""
+    """The output has had ticks 1 and 2: of them a damaged one leaves the log; one that is still to come must not."""
     store = started(stores)
     name = spec.sinks[0].name
     store.commit(
