@@ -215,7 +215,7 @@ def test_input_that_is_replaced_before_the_manifest(spark: SparkSession, stream:
     obstacle = place(stream, "root") / "state"
     obstacle.parent.mkdir()
     obstacle.write_bytes(b"")  # no task can write its state
-    words = r"batch 0: Spark stopped .* in bucket: StateError at shelf.py:\d+ \(a file of the root cannot be .* written"
+    words = r"batch 0: Spark stopped .* in part: StateError at shelf.py:\d+ \(a file of the root cannot be .* written"
     with live(spark, stream) as running, pytest.raises(StateError, match=words):
         running.wait()
     obstacle.unlink()
