@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evertally.audit.steps import Step
 
 MAKING = "(making)"  # what runs before the first row
-_COMPUTED, _PLAYED, _SECONDS = 5, 3, 15.0  # for one mutant: rows of so many specs, and of so many seconds as traced
+_COMPUTED, _PLAYED, _SECONDS = 5, 5, 40.0  # for one mutant: rows of so many specs, and of so many seconds as traced
 _WEAKER = ("attack", "event", "separation", "hunt", "not here")  # methods of rows in which nothing is computed
 _SOON = ("draws", "overdrawn", "other words")  # attacks that compute
 # Whose numbers are not 1: taken first among those that execute a line.
