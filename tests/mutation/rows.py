@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evertally.audit.steps import Step
 
 MAKING = "(making)"  # what runs before the first row
-_COMPUTED, _PLAYED, _SECONDS = 5, 3, 15.0  # for one mutant: rows of so many specs, and of so many seconds as traced
+_COMPUTED, _PLAYED, _SECONDS = 5, 5, 40.0  # for one mutant: rows of so many specs, and of so many seconds as traced
 _WEAKER = ("attack", "event", "separation", "hunt", "not here")  # methods of rows in which nothing is computed
 _SOON = ("draws", "overdrawn", "other words")  # attacks that compute
 # Whose numbers are not 1: taken first among those that execute a line.
@@ -53,6 +53,7 @@ class Row:
     name: str
     method: str
     seconds: float
+    lines: int  # of what is done soon: how many it executes; else 0
 
     @property
     def stage(self) -> int:
@@ -144,7 +145,7 @@ def affected(mutant: Mutant, *, compiled: bool) -> list[tuple[str, Asked]]:
         everywhere = _meets(known["making"], mutant.file, lines, anywhere)
         everywhere |= compiled and mutant.file in known["compiled"]
         rows = [
-            Row(row["name"], row["method"], row["seconds"])
+            _row(row)
             for row in known["rows"]
             if row["passed"] and (everywhere or _meets(row["lines"], mutant.file, lines, anywhere))
         ]
@@ -152,6 +153,11 @@ def affected(mutant: Mutant, *, compiled: bool) -> list[tuple[str, Asked]]:
             found.append((name, sorted(rows, key=lambda row: row.seconds)))
     found.sort(key=lambda one: _order(mutant, *one))
     return [(name, _asked(name, rows)) for name, rows in _within(found)]
+
+
+def _row(traced: dict[str, Any]) -> Row:
+    lines = sum(map(len, traced["lines"].values())) if traced["name"] in _SOON else 0
+    return Row(traced["name"], traced["method"], traced["seconds"], lines)
 
 
 def _order(mutant: Mutant, spec: str, rows: Sequence[Row]) -> tuple[bool, int, float]:
@@ -175,7 +181,9 @@ def _within(found: list[tuple[str, list[Row]]]) -> Iterator[tuple[str, list[Row]
     and games of fewer."""
     spent = 0.0
     for stage, most in enumerate((len(found), _COMPUTED, _PLAYED)):
-        for name, rows in found[:most]:
+        # Of rows that are done soon those first that execute most: laws of all kinds are among them.
+        order = sorted(found, key=lambda one: -max((row.lines for row in one[1]), default=0))
+        for name, rows in order if stage == 0 else found[:most]:
             these = []
             for row in rows:
                 if row.stage == stage and spent + row.seconds <= _SECONDS:

@@ -15,6 +15,7 @@ from mutation.forked import plant
 from mutation.judges import picked_for
 from mutation.results import JUDGES, Results, Verdict
 from mutation.rows import Asked, judged
+from mutation.specs import SPECS, written
 from mutation.table import equivalents, markdown
 from mutation.world import World, is_compiled
 
@@ -170,11 +171,20 @@ def test_an_audit_that_has_no_power_caught_nothing() -> None:
         verdict_of("not here", 2.0)
 
 
-def test_a_row_that_is_broken_ends_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice the epsilon for a tree: a row sees it, and rows that are not asked for are not run."""
+def test_every_spec_is_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An audit that cannot even read its spec would count as one that did not run on the mutant."""
+    from evertally.runtime import load_spec
+
+    monkeypatch.setenv("EVERTALLY_MUTATION", str(tmp_path))
+    assert all(len(load_spec(written(name)).queries) in (1, 2) for name in SPECS)
+
+
+def test_a_row_that_is_broken_ends_the_audit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A tree that pays for one level less: a row sees it, and rows that are not asked for are not run."""
     from evertally.counting import tree
 
-    asked = Asked(names=["closed form", "its share of the promise"], others=[])
+    monkeypatch.setenv("EVERTALLY_MUTATION", str(tmp_path))
+    asked = Asked(names=["its share of the promise", "neighbours through the door"], others=[])
     assert judged("tree", "short", asked).startswith("survived 2 rows of tree")
     law = tree.node_law
     monkeypatch.setattr(tree, "node_law", lambda charge, change, levels: law(charge, change, max(1, levels - 1)))

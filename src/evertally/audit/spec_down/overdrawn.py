@@ -13,7 +13,7 @@ from evertally.audit.report import Report
 from evertally.audit.spec_down.promise import Charge, Promise
 from evertally.errors import BudgetExceeded
 from evertally.noise import simulation
-from evertally.privacy import Guarantee, Ledger
+from evertally.privacy import ApproxDP, ApproxZCDP, Guarantee, Ledger
 from evertally.statistics import Counter
 from evertally.stream import Stream
 
@@ -40,7 +40,7 @@ def overdrawn_report(
     >>> overdrawn_report(content, ZCDP(0.5), 9, [ZCDP(0.25)]).verdict
     'holds (tight)'
     """
-    wrong = _ledger(Promise.written(content), guarantee, charges) or _stream(content, guarantee)
+    wrong = _ledger(Promise.written(content), guarantee, charges) or _deltas(guarantee) or _stream(content, guarantee)
     told = wrong or "what does not fit the promise is refused"
     return Report.attack(OfStream(guarantee, horizon), "overdrawn", bool(wrong), told)
 
@@ -57,6 +57,19 @@ def _ledger(promise: Promise, guarantee: Guarantee, charges: Sequence[Guarantee]
         if used.handed_out > used.allowed * (1 + 1e-9):
             return f"a ledger of {guarantee} takes {number + 1} charges, which are {used.part:.3f} of it"
     return ""
+
+
+def _deltas(guarantee: Guarantee) -> str:
+    """Two charges of next to no rho, with three fifths of the delta each."""
+    if not isinstance(guarantee, ApproxDP | ApproxZCDP):
+        return ""
+    ledger = Ledger(guarantee)
+    try:
+        for name in ("first", "second"):
+            ledger.promise(name, ApproxZCDP(1e-9, guarantee.exact_delta * 3 / 5, force=True))
+    except BudgetExceeded:
+        return ""
+    return f"a ledger of {guarantee} takes a delta of three fifths of it twice"
 
 
 def _again(charges: Sequence[Guarantee]) -> Iterable[Guarantee]:
