@@ -210,6 +210,7 @@ def test_what_is_planned():
         "replay",
         "restore",
         "bad record",
+        "all that is shown",
         "draws",
         "horizon",
         *FAULTS,

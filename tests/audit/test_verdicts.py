@@ -167,7 +167,7 @@ def test_a_mechanism_of_somebody_else_is_played_from_events_to_releases(quick):
 
 # -- nothing vanishes ------------------------------------------------------------------------------------------------
 
-STATE = {"replay", "restore", "bad record", "draws", "horizon"}
+STATE = {"replay", "restore", "bad record", "all that is shown", "draws", "horizon"}
 
 
 USER = {"unit": "user", "max_events_per_user": 2, "guarantee": et.ZCDP(0.5), "horizon": 5}
