@@ -36,9 +36,8 @@ def scan_of(rows: DataFrame, names: list[str]) -> Scan | None:
     """
     try:
         return _scan(rows, names)
-    except (
-        Exception
-    ):  # another version of Spark, a file that is damaged or encrypted: its own reader says what is wrong
+    # Another version of Spark, a file that is damaged or encrypted: its own reader says what is wrong.
+    except Exception:
         return None
 
 
