@@ -124,6 +124,34 @@ def test_a_leak_is_exit_status_1() -> None:
     assert last_line(result) == "BROKEN: 0 hold (tight), 0 no power here, 1 broken."
 
 
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_part_that_ends_with_an_error_hides_nothing_of_the_others(
+    broken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is broken is told, and decides; otherwise the error does, after all others were seen."""
+    seen = []
+
+    def planned(make: Any, *arguments: Any, **options: Any) -> list[Step]:
+        model = make(et.simulation(0))
+
+        def failing() -> Any:
+            raise KeyError("a label")
+
+        def looking() -> Any:
+            seen.append("looked")
+            return Report.attack(model, "attack", broken, "it was looked at")
+
+        return [Step("first", failing), Step("second", looking)]
+
+    monkeypatch.setattr("evertally.cli.audit.plan", planned)
+    result = call("counter", "--epsilon", 2, "--horizon", 1)
+    assert seen == ["looked"]
+    assert result.exit_code == (1 if broken else 3), result.output
+    assert "first: ended with KeyError" in result.output
+    assert "a label" not in result.output
+    assert ("BROKEN" in result.output) is broken
+
+
 def test_no_power_is_exit_status_4(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is broken, and nobody has tried what an event changes."""
 

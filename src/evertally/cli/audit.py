@@ -182,10 +182,14 @@ def audit_service(path: Path, effort: str, seed: int) -> Verdict:
 
 def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None, queries: Sequence[str] | None = None) -> Verdict:
     """Audits, shows the tables, draws the picture. `queries`: which plans are those of queries; others are of the
-    stream that they belong to."""
+    stream that they belong to. A part that ends with an error does not keep others from being seen: the error comes at
+    the end, unless something is broken."""
     console, found = output_console(_WIDTH), dict[str, list[Report]]()
+    errors: list[Exception] = []
     for name, steps in plans.items():
-        reports = found[name] = _run(name, steps)
+        reports = found[name] = _run(name, steps, errors)
+        if not reports:
+            raise errors[0]
         strongest = best(reports)
         rows = [(row(report), report is strongest) for report in reports]
         console.print(table(f"{name}: {reports[0].mechanism}", rows))
@@ -195,6 +199,8 @@ def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None, queries: Se
     names = list(found) if queries is None else [name for name in queries if name in found]
     stream = None if queries is None else of_stream(found, names)
     verdicts = Verdicts({name: overall(found[name]) for name in names}, stream)
+    if errors and verdicts.whole != "broken":
+        raise errors[0]
     if picture is not None:
         console.print(_drawn(found, picture), markup=False)
     conclusion(console, found, verdicts)
@@ -238,15 +244,22 @@ def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) 
     return verdicts.whole
 
 
-def _run(name: str, steps: Sequence[Step]) -> list[Report]:
-    """Runs the parts of one subject; its table follows at once. A log gets a line for each part: some take minutes."""
+def _run(name: str, steps: Sequence[Step], errors: list[Exception]) -> list[Report]:
+    """Runs the parts of one subject; its table follows at once. A log gets a line for each part: some take minutes.
+    Parts that end with an error are left out, and told; the errors are kept."""
     reports: list[Report] = []
     with _bar() as bar:
         task = bar.add_task("audit", total=len(steps))
         for step in steps:
             bar.update(task, description=f"{_cut(name, 40)}: {_cut(step.name, 24)}")
-            reports.append(run(step))
-            bar.advance(task)
+            try:
+                reports.append(run(step))
+            except Exception as error:  # of the mechanism, or of the auditor: others may see what is wrong
+                errors.append(error)
+                print(f"{name}: {step.name}: ended with {type(error).__name__}", file=sys.stderr, flush=True)
+                continue
+            finally:
+                bar.advance(task)
             if bar.disable:
                 done = f"{len(reports)} of {len(steps)}: {step.name}: {shouted(reports[-1].verdict)}"
                 print(f"{name}: {done}, {reports[-1].seconds:.1f} s", file=sys.stderr, flush=True)
