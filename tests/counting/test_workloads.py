@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -334,7 +335,8 @@ class Unsurveyed:
     def spread(self, tick: int) -> Any:
         raise AssertionError("too many to ask one by one")
 
-    worst = spread
+    def worst(self) -> Any:  # over the whole horizon: that it fits 64 bits is asked before the stream begins
+        return SimpleNamespace(radius=lambda beta: 1.0)
 
 
 def test_where_nobody_knows_the_widest_spread_nobody_says_one() -> None:

@@ -192,7 +192,7 @@ class Hunt:
 
     def _round(self, hunter: _Hunter, games: int) -> bool:
         """Whether it ends the hunt: the promise is refuted, and it is known by how much."""
-        for size in _parts(min(games, self._left), _BATCHES):
+        for size in _parts(max(0, min(games, self._left)), _BATCHES):
             self._spend(hunter, size)
             if hunter.book.broken:
                 self._stopped = "broken"

@@ -27,6 +27,7 @@ from evertally.noise import simulation
 _CHOOSE, _PROVE = 30, 40  # keys
 _MOST_PLACES = 18  # fewer than keys that choose, or every combination would look constant
 _SAME = 1e-7  # of the size of numbers: float rounding
+_EXACT = 2.0**53  # beyond it floats are not what was shown: bounds of what has none
 
 Play = Callable[[Any], dict[str, float]]  # what is shown of one game, by place, under a key
 
@@ -78,7 +79,8 @@ def _surfaces(mechanism: Any, inputs: Sequence[Any]) -> dict[str, float]:
         for part, shown in parts.items():
             answer = Answer(shown)
             numbers = zip(answer.places, answer.numbers, strict=True)
-            found |= {f"{part} at tick {tick}{place}": x for place, x in numbers if not place.endswith(LABEL)}
+            read = {place: x for place, x in numbers if not place.endswith(LABEL) and abs(x) < _EXACT}
+            found |= {f"{part} at tick {tick}{place}": x for place, x in read.items()}
         before = release
     return found
 
