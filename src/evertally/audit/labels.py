@@ -75,13 +75,15 @@ def labelled(factory: Factory) -> Factory:
     return lambda key: Labelled(factory(key))
 
 
-def counts_report(factory: Factory, model: Any) -> Report | None:
-    """The noise of the counts of a label, all shown: the most powerful test against a change in its worst tick; None
-    where not all labels can be shown, or their noise is no fixed matrix of draws."""
-    charge = model.charge
+def has_counts(model: Any) -> bool:
+    """Whether all its labels can be shown, and their noise is a fixed matrix of draws."""
     kinds = UnknownHistogram, UnknownDistinctUsers
-    if type(model) not in kinds or model.mechanism != "tree" or not isinstance(charge, ApproxZCDP):
-        return None
+    return type(model) in kinds and model.mechanism == "tree" and isinstance(model.charge, ApproxZCDP)
+
+
+def counts_report(factory: Factory, model: Any) -> Report:
+    """The noise of the counts of a label, all shown: the most powerful test against a change in its worst tick."""
+    charge = model.charge
     ticks = min(model.horizon or 0, _MOST_TICKS)
     w = int(model._options.get("max_weight", 1))
     responses, laws = item_table(factory, [1] + [0] * (ticks - 1), weight=w)

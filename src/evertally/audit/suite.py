@@ -56,7 +56,7 @@ from evertally.audit.faults import fault_audits
 from evertally.audit.game import Adversary, Factory, width
 from evertally.audit.gaussian import node_form
 from evertally.audit.hunt import Hunt, hunt
-from evertally.audit.labels import counts_report, labelled, releases_labels
+from evertally.audit.labels import counts_report, has_counts, labelled, releases_labels
 from evertally.audit.laplace import shift_form, telling_ticks
 from evertally.audit.laws.intervals import interval_rows
 from evertally.audit.laws.steps import horizon_rows, law_rows
@@ -494,9 +494,9 @@ def _weighed_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
 
 
 def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
-    counts = counts_report(factory, model)
     steps = _door_steps(factory, model)
-    steps += [] if counts is None else [Step("closed form", lambda: counts)]
+    if has_counts(model):
+        steps.append(Step("closed form", lambda: counts_report(factory, model)))
     steps += _rows(law_rows(model))
     made = labelled(factory)
     played = [adversaries.FirstTick(made(simulation(0)))]
