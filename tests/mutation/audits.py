@@ -7,12 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 from mutation.choose import ROOT, Mutant
 from mutation.covering import cache_folder
-from mutation.results import Results, Verdict
+from mutation.results import Results, Verdict, as_they_come
 from mutation.rows import affected, traced_file
 from mutation.specs import SPECS
 from mutation.world import is_compiled
@@ -86,18 +85,7 @@ def _answers(mode: str, mutants: Sequence[Mutant], effort: str, workers: int) ->
     call = [sys.executable, "-m", "mutation.audit_forks", mode, str(asked), str(answers), str(workers)]
     with (folder / f"{mode}-{effort}-{os.getpid()}.log").open("w") as log:
         process = subprocess.Popen(call, cwd=ROOT, env=_environment(), stdout=log, stderr=log)
-    try:
-        read, running = 0, True
-        while running:  # what was said so far is kept, whenever this is stopped
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(3)
-                running = False
-            lines = answers.read_text(encoding="utf-8").splitlines()
-            yield from map(json.loads, lines[read:])
-            read = len(lines)
-    finally:
-        process.kill()
-        process.wait()
+    yield from as_they_come(process, answers)
 
 
 def _job(mutant: Mutant, effort: str) -> dict[str, Any]:

@@ -11,13 +11,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from mutation.choose import ROOT, Mutant
 from mutation.covering import Map, OneTest, cache_folder, digest
-from mutation.results import Results, Verdict
+from mutation.results import Results, Verdict, as_they_come
 from mutation.world import World, is_compiled
 
 CONFORMANCE = "tests/checks/test_conformance.py"
@@ -74,19 +73,8 @@ def by_forks(mutants: Sequence[Mutant], covered: Map, results: Results, judge: s
         process = subprocess.Popen(
             [*call, f"--basetemp={folder / 'made'}", *files], cwd=ROOT, env=environment, stdout=said, stderr=said
         )
-        try:
-            noted, running = 0, True
-            while running:  # what was said so far is kept, whenever this is stopped
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(3)
-                    running = False
-                lines = answers.read_text(encoding="utf-8").splitlines()
-                for line, (mutant, picked) in list(zip(lines, jobs, strict=False))[noted:]:
-                    _note(json.loads(line), mutant, picked, results, judge, passed)
-                noted = len(lines)
-        finally:
-            process.kill()
-            process.wait()
+        for answer, (mutant, picked) in zip(as_they_come(process, answers), jobs, strict=False):
+            _note(answer, mutant, picked, results, judge, passed)
 
 
 class Passed:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mutation.choose import Mutant
 
@@ -57,3 +61,19 @@ class Results:
         new = self.path.with_suffix(".new")
         new.write_text(json.dumps(text, indent=0), encoding="utf-8")
         new.replace(self.path)
+
+
+def as_they_come(process: subprocess.Popen[Any], answers: Path) -> Iterator[dict[str, Any]]:
+    """The lines that a process writes, while it does: what was said is kept, whenever this is stopped. Then it ends."""
+    try:
+        read, running = 0, True
+        while running:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(3)
+                running = False
+            lines = answers.read_text(encoding="utf-8").splitlines()
+            yield from map(json.loads, lines[read:])
+            read = len(lines)
+    finally:
+        process.kill()
+        process.wait()
