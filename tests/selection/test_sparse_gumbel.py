@@ -510,3 +510,15 @@ def test_pieces_of_any_size_are_the_same_release(numbers, monkeypatch):
     whole = played()
     monkeypatch.setattr("evertally.selection.sparse_gumbel._PIECE", numbers)
     assert played() == whole
+
+
+@pytest.mark.parametrize("exponent", range(-400, -20, 40))
+@pytest.mark.parametrize("switches", [0, 2])
+def test_noise_that_cannot_be_drawn_is_refused_before_the_first_tick(exponent, switches):
+    for rho in (Fraction(2) ** exponent, Fraction(2) ** -exponent):
+        budget = sparse_gumbel_budget(ZCDP(rho, adversary="oblivious"), 1, switches, 1, ADD)
+        try:
+            engine = SparseGumbel(budget, columns=3, horizon=8, eta=1, source=simulation(0).source("x"))
+        except ConfigurationError:
+            continue
+        assert engine.advance(np.ones((8, 3), dtype=np.int64))[0].shape == (8, 1)

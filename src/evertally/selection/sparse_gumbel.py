@@ -30,7 +30,7 @@ from evertally.counting.process import IntArray
 from evertally.counting.tree import Radix, TreeProcess
 from evertally.noise import VariateSource
 from evertally.secret import Secret
-from evertally.selection.noisy_max import noisy_argmax
+from evertally.selection.noisy_max import noisy_argmax, require_scale
 from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget
 
 _PIECE = 1 << 15  # questions asked at once
@@ -63,6 +63,10 @@ class SparseGumbel(Secret):
         radix: Radix = "formula",
         reuse: bool = False,
     ) -> None:
+        # Whatever cannot be drawn is refused here, not at a tick.
+        require_scale(budget.gumbel_scale)
+        if budget.switches:
+            _ = budget.threshold, budget.query
         self.tick = 0
         self.switches_left = budget.switches
         self._budget, self._eta, self._reuse = budget, eta, reuse
@@ -75,6 +79,7 @@ class SparseGumbel(Secret):
         # Which counter follows each named column: the selection that started it, and the place in that selection.
         self._origin = np.zeros((2, budget.k), dtype=np.int64)
         self._counters: dict[int, TreeProcess] = {}
+        self._counter(0)
         self._z = 0
 
     @property
