@@ -16,8 +16,9 @@ from evertally.counting import bank_kernels as kernels
 from evertally.counting import bank_path
 from evertally.counting.bank import BankProcess
 from evertally.counting.bank_moments import moments_of
+from evertally.counting.bank_open import open_bank
 from evertally.counting.bank_path import BankPath
-from evertally.counting.bank_schedule import build_bank
+from evertally.counting.bank_schedule import Bank, build_bank
 from evertally.errors import StateError
 from evertally.noise import simulation
 from evertally.noise.reals import RealLaw, Reals
@@ -56,6 +57,15 @@ def test_states_are_within_their_bounds(columns: int) -> None:
     assert (np.array(off) <= block.err).all()
     assert (np.array(off) > block.err / 1000).any()
     assert columns == 1 or (np.abs(block.e).max(axis=1) <= block.big).all()
+
+
+@pytest.mark.parametrize("bank", [build_bank(400), open_bank()], ids=["bank", "bank-open"])
+def test_the_bound_on_states_holds_after_every_tick(bank: Bank) -> None:
+    """The open bank takes up to 1.8 of a draw: a bound that forgets the factor is below some states."""
+    made = BankPath(bank, 3.0, LAW, 4, simulation(4).source("paths"), "bank")
+    for _ in range(400):
+        made._make_exactly(1)
+        assert (np.abs(made._blocks[0].e).max(axis=1) <= made._blocks[0].big).all()
 
 
 def distance(ball: arb, value: float) -> float:
