@@ -152,10 +152,10 @@ def play(
 ) -> Report:
     """Plays games on both sides and bounds the lost epsilon from below.
 
-    Games come in batches that double; after each the bound is judged with its part of the error, and the audit ends
-    early when it is clear: the claim is broken, or the best event's lower limit is above nine tenths of it and either
-    its upper limit is below the claim, or the games to come will hardly show more than the claim (`Look.settled`). The
-    score is the adversary's if it knows one, otherwise one that is trained on the half that is not judged.
+    Games double from look to look, each bound has its part of the error, and the audit ends early when it is clear: the
+    claim is broken, or the best event's lower limit is above nine tenths of it and either its upper limit is below the
+    claim, or the games to come will hardly show more than the claim (`Look.settled`). The score is the adversary's if
+    it knows one, otherwise one that is trained on the half that is not judged.
 
     `mechanism_factory(key)` makes a mechanism with `step`; its `guarantee` is the claim unless `claim` is given.
 
@@ -172,12 +172,14 @@ def play(
     claimed = claimed_epsilon(guarantee, delta)
     stages = max(1, min(5, int(math.log2(max(2, trials / 2000)))))
     best: tuple[EventBound, int, Scores, str] | None = None
+    played, before = Played(table.games, hash_seed(seed, 0)), 0
     for stage in range(stages):
         n = trials >> (stages - 1 - stage)
         if progress:
             progress(adversary.name, n, trials)
-        # fresh games for each stage: judged trials are never used to choose
-        scores, _ = play_scores(table.games, n, hash_seed(seed, stage), delta)
+        # All games before are the half that chooses, new ones judge: judged trials are never used to choose.
+        played.add(n - before)
+        before, (scores, _) = n, played.scores(delta)
         bound = estimators.threshold_bound(*scores, delta, table.error / stages)
         stopped = _clear(bound, n - n // 2, claimed, table.error / stages)
         if not stopped and n < trials and bound.look.settled(claimed, n / trials):
@@ -220,7 +222,7 @@ def measure_mu(
             return estimators.separation_look(*scores, error)
         method = "separation"
         bound = estimators.mu_bound(*scores, error)
-        return Look(bound.mu, bound.lower)
+        return Look(bound.estimate, bound.lower)
 
     claimed = math.sqrt(2 * guarantee.rho)
     audited, scores, stopped = table.measured(trials, hash_seed(seed, 9), claimed, look)
