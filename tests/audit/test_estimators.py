@@ -246,18 +246,29 @@ def test_what_is_settled_ends_early():
     assert play(make, FirstTick(make(et.simulation(0))), report.trials // 16).stopped == "", "they show too little"
 
 
-@pytest.mark.parametrize("measure", [measure_mu, measure_rho])
-def test_a_quarter_of_the_games_may_be_enough(measure):
+@pytest.mark.parametrize(
+    ("measure", "claim", "stopped", "games", "passed"),
+    [
+        (measure_mu, 0.505, "settled", 100_000, True),
+        (measure_mu, 0.4, "broken", 100_000, False),
+        (measure_mu, 0.485, "", 400_000, False),  # refuted by all games, and by no quarter of them
+        (measure_mu, 0.9, "", 400_000, True),
+        (measure_rho, 0.3, "broken", 100_000, False),  # one event shows three quarters of a rho
+        (measure_rho, 0.335, "", 400_000, False),
+        (measure_rho, 0.5, "", 400_000, True),
+    ],
+)
+def test_a_quarter_of_the_games_may_be_enough(measure, claim, stopped, games, passed):
+    """A rho of 1/2 against smaller and larger claims."""
     make = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=1, key=key)  # noqa: E731
-    adversary = FirstTick(make(et.simulation(0)))
-    for claim, stopped in ((et.ZCDP(0.505), "settled"), (et.ZCDP(0.4), "broken"), (et.ZCDP(0.9), "")):
-        report = measure(make, adversary, 400_000, claim=claim)
-        if measure is measure_rho and stopped == "settled":  # one event shows less than nine tenths of a rho
-            stopped = ""
-        assert report.stopped == stopped, claim
-        assert report.trials == (100_000 if stopped else 400_000)
-        assert report.passed is (stopped != "broken")
-    assert measure(make, adversary, 19_999, claim=et.ZCDP(0.505)).trials == 19_999
+    report = measure(make, FirstTick(make(et.simulation(0))), 400_000, claim=et.ZCDP(claim))
+    assert (report.stopped, report.trials, report.passed) == (stopped, games, passed)
+
+
+def test_few_games_are_looked_at_once():
+    make = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=1, key=key)  # noqa: E731
+    report = measure_mu(make, FirstTick(make(et.simulation(0))), 19_999, claim=et.ZCDP(0.505))
+    assert (report.trials, report.stopped) == (19_999, "")
 
 
 @pytest.mark.parametrize(("beyond", "low", "high"), [(0, 0.6, 0.78), (1 / 2, 0.0, 0.06), (-1 / 2, 0.95, 1.0)])
