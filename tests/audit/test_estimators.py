@@ -265,6 +265,21 @@ def test_a_quarter_of_the_games_may_be_enough(measure, claim, stopped, games, pa
     assert (report.stopped, report.trials, report.passed) == (stopped, games, passed)
 
 
+def test_both_looks_share_the_error(monkeypatch):
+    errors = []
+    real = mu_bound
+
+    def spy(left, right, error):
+        errors.append((left.size, error))
+        return real(left, right, error)
+
+    monkeypatch.setattr("evertally.audit.estimators.mu_bound", spy)
+    make = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=1, key=key)  # noqa: E731
+    measure_mu(make, FirstTick(make(et.simulation(0))), 20_000, claim=et.ZCDP(0.9), confidence=0.99)
+    assert [size for size, _ in errors] == [5000, 20_000]
+    assert sum(error for _, error in errors) <= 0.01 * (1 + 1e-9)
+
+
 def test_few_games_are_looked_at_once():
     make = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=1, key=key)  # noqa: E731
     report = measure_mu(make, FirstTick(make(et.simulation(0))), 19_999, claim=et.ZCDP(0.505))
