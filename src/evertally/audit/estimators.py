@@ -97,8 +97,8 @@ class Look(NamedTuple):
         two standard deviations more than these, the claim stays above the limit that all games are going to have.
 
         Limits are about five deviations away, and as many times closer as there are more games, but for the root. What
-        loses so much more than it may that all games are expected to show it is stopped at a quarter of them with
-        probability 0.023; what loses just what it may, with probability 0.69.
+        loses so much more than it may that all games are expected to show it is stopped at a quarter of them, or at a
+        half, with probability 0.023; what loses just what it may, with probability 0.69 and 0.93.
 
         >>> [look.settled(1.0, 1 / 4) for look in (Look(1.0, 0.95), Look(1.02, 0.97), Look(1.0, 0.8))]
         [True, False, False]

@@ -23,7 +23,8 @@ Aspect = Literal["loss", "noise", "change", "budget", "state"]
 Verdict = Literal["holds (tight)", "no power here", "broken"]
 Progress = Callable[[str, int, int], None]
 _SIDES: tuple[Side, Side] = ("left", "right")
-_MANY = 20_000  # games of which a quarter may be enough
+_MANY = 20_000  # games of which a part may be enough
+_LOOKS, _FOR_A_LOOK = (1 / 4, 1 / 2), 0.05  # parts of the games, and of the error for each
 _SETTLED = "settled"
 TIGHT = 0.85  # of the claim: an audit that finds less would not see noise that is a sixth too small
 
@@ -262,22 +263,21 @@ class _Table:
     def measured(
         self, trials: int, seed: int, claimed: float, look: Callable[[Scores, bool, float], Look]
     ) -> tuple[float, Scores, str]:
-        """The bound, the scores that it is of, and why there are not more of them. Of many games a quarter is looked at
-        before the others are played, with a tenth of the error: the rest is for what takes all games to be seen."""
-        played, error = Played(self.games, seed), self.error
-        if trials >= _MANY:
-            error *= 0.9
-            played.add(trials // 4)
-            scores, trained = played.scores()
-            found = look(scores, trained, self.error / 10)
+        """The bound, the scores that it is of, and why there are not more of them. Many games are looked at before all
+        are played, with a little of the error: the rest is for what takes all games to be seen."""
+        played, before, looks = Played(self.games, seed), 0, _LOOKS if trials >= _MANY else ()
+        for part in looks:
+            n = int(part * trials)
+            played.add(n - before)
+            before, (scores, trained) = n, played.scores()
+            found = look(scores, trained, _FOR_A_LOOK * self.error)
             if found.lower > claimed:
                 return found.lower, scores, "broken"
-            if found.settled(claimed, 1 / 4):
+            if found.settled(claimed, part):
                 return found.lower, scores, _SETTLED
-            trials -= trials // 4
-        played.add(trials)
+        played.add(trials - before)
         scores, trained = played.scores()
-        return look(scores, trained, error).lower, scores, ""
+        return look(scores, trained, (1 - len(looks) * _FOR_A_LOOK) * self.error).lower, scores, ""
 
     def report(
         self, guarantee: Guarantee, method: str, unit: str, claimed: float, audited: float, scores: Scores
