@@ -323,6 +323,7 @@ def test_the_command_tells_errors_last(
     assert f"internal error in {NAMES[2]}: the plan: KeyError" in result.stderr
     assert "a label" not in result.output
     assert ("2 parts of the audit ended with an error" in result.stderr) is not broken
+    assert result.stdout.rstrip().endswith("Not all was audited: 2 parts of the audit ended with an error.")
     assert ("breaks its promise" in result.output) is broken
     document = (tmp_path / "audit.md").read_text()
     assert f"### {NAMES[0]}" in document

@@ -249,10 +249,13 @@ def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) 
         console.print(f"The same with all details: {output / 'audit.md'}")
     verdicts = verdicts_of_all(found)
     conclusion(console, found, verdicts)
-    for error in errors:
-        print(f"evertally: internal error in {error}", file=sys.stderr, flush=True)
-    if errors and verdicts.whole != BROKEN:  # what fell over has not looked: nobody may say that it holds
-        raise InternalError(f"{len(errors)} part{'s' * (len(errors) > 1)} of the audit ended with an error")
+    if errors:
+        told = f"{len(errors)} part{'s' * (len(errors) > 1)} of the audit ended with an error"
+        console.print(f"Not all was audited: {told}.", markup=False)
+        for error in errors:
+            print(f"evertally: internal error in {error}", file=sys.stderr, flush=True)
+        if verdicts.whole != BROKEN:  # what fell over has not looked: nobody may say that it holds
+            raise InternalError(told)
     return verdicts.whole
 
 
