@@ -36,6 +36,7 @@ def entry(horizon: int) -> Audited:
     return Audited(f"a counter of {horizon}", make, "streaming-selection 3.1")
 
 
+LIBRARY = audited.AUDITED
 ENTRIES = tuple(map(entry, (1, 2, 3)))
 NAMES = [subject.name for subject in ENTRIES]
 
@@ -125,6 +126,11 @@ def test_another_program_has_another_name(tmp_path: Path, monkeypatch: pytest.Mo
     (home / "audit" / "x.py").rename(home / "audit" / "y.py")
     names.append(kept.program.__wrapped__())
     assert len(set(names)) == 3
+
+
+def test_names_are_those_of_one_entry_each() -> None:
+    """Two entries of one name would share a file, and one of them would never be audited."""
+    assert len({subject.name for subject in LIBRARY}) == len(LIBRARY) > 200
 
 
 # -- going on ----------------------------------------------------------------------------------------------------------
