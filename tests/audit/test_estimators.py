@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -10,8 +11,18 @@ import pytest
 from scipy.stats import beta
 
 import evertally as et
-from evertally.audit import FirstTick, epsilon_bound, lower_limit, mu_bound, play, threshold_bound, upper_limit
-from evertally.audit.estimators import coin_rho, rho_bound, separation_bound, trained_score, trained_scores
+from evertally.audit import (
+    FirstTick,
+    epsilon_bound,
+    lower_limit,
+    measure_mu,
+    measure_rho,
+    mu_bound,
+    play,
+    threshold_bound,
+    upper_limit,
+)
+from evertally.audit.estimators import Look, coin_rho, rho_bound, separation_bound, trained_score, trained_scores
 from evertally.audit.report import claimed_epsilon, default_delta, play_scores
 from evertally.errors import ConfigurationError
 from long import LONG
@@ -223,6 +234,104 @@ def test_a_clear_pass_ends_early():
     report = play(make, FirstTick(make(et.simulation(0))), 1_280_000, claim=et.PureDP(1.05))
     assert (report.passed, report.stopped) == (True, "clear")
     assert report.trials < 1_280_000
+
+
+def test_what_is_settled_ends_early():
+    """A mechanism that loses all it may: no number of games is clear, and nine tenths are shown by some of them."""
+    make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key)  # noqa: E731
+    report = play(make, FirstTick(make(et.simulation(0))), 1_280_000)
+    assert (report.passed, report.stopped) == (True, "settled")
+    assert report.trials < 1_280_000
+    assert report.fraction >= 0.9
+    assert play(make, FirstTick(make(et.simulation(0))), report.trials // 16).stopped == "", "they show too little"
+
+
+@pytest.mark.parametrize(
+    ("measure", "claim", "stopped", "games", "passed"),
+    [
+        (measure_mu, 0.505, "settled", 100_000, True),
+        (measure_mu, 0.4, "broken", 100_000, False),
+        (measure_mu, 0.485, "", 400_000, False),  # refuted by all games, and by no quarter of them
+        (measure_mu, 0.9, "", 400_000, True),
+        (measure_rho, 0.3, "broken", 100_000, False),  # one event shows three quarters of a rho
+        (measure_rho, 0.335, "", 400_000, False),
+        (measure_rho, 0.5, "", 400_000, True),
+    ],
+)
+def test_a_quarter_of_the_games_may_be_enough(measure, claim, stopped, games, passed):
+    """A rho of 1/2 against smaller and larger claims."""
+    make = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=1, key=key)  # noqa: E731
+    report = measure(make, FirstTick(make(et.simulation(0))), 400_000, claim=et.ZCDP(claim))
+    assert (report.stopped, report.trials, report.passed) == (stopped, games, passed)
+
+
+def test_looks_share_the_error(monkeypatch):
+    errors = []
+    real = mu_bound
+
+    def spy(left, right, error):
+        errors.append((left.size, error))
+        return real(left, right, error)
+
+    monkeypatch.setattr("evertally.audit.estimators.mu_bound", spy)
+    make = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=1, key=key)  # noqa: E731
+    measure_mu(make, FirstTick(make(et.simulation(0))), 20_000, claim=et.ZCDP(0.9), confidence=0.99)
+    assert [size for size, _ in errors] == [5000, 10_000, 20_000]
+    assert sum(error for _, error in errors) <= 0.01 * (1 + 1e-9)
+
+
+def test_few_games_are_looked_at_once():
+    make = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=1, key=key)  # noqa: E731
+    report = measure_mu(make, FirstTick(make(et.simulation(0))), 19_999, claim=et.ZCDP(0.505))
+    assert (report.trials, report.stopped) == (19_999, "")
+
+
+@pytest.mark.parametrize(
+    ("part", "beyond", "low", "high"),
+    [
+        (1 / 4, 0, 0.6, 0.78),
+        (1 / 4, 1, 0.0, 0.06),
+        (1 / 4, -1, 0.95, 1.0),
+        (1 / 2, 0, 0.88, 0.97),
+        (1 / 2, 1, 0.0, 0.06),
+    ],
+)
+def test_how_often_a_part_is_enough(part, beyond, low, high, rng):
+    """What loses so much more than it may that all games are expected to show it goes on: their limit is closer than
+    that of a part by the root of the part."""
+    n, error, times = 20_000, 1e-6, 300
+
+    def look(mu):
+        found = mu_bound(rng.normal(mu, 1, n), rng.normal(0, 1, n), error)
+        return Look(found.estimate, found.lower)
+
+    away = np.diff(look(1.0)[::-1]).item()
+    mu = 1.0 + beyond * away * math.sqrt(part)
+    assert low <= sum(look(mu).settled(1.0, part) for _ in range(times)) / times <= high
+
+
+def test_what_cannot_be_estimated_is_not_settled():
+    assert not Look(math.inf, 0.95).settled(1.0, 1 / 4)
+    assert not Look(math.inf, 0.95).settled(1.0, 1 / 16)
+
+
+def test_games_that_were_judged_choose_and_are_not_judged_again(monkeypatch):
+    """The halves that choose are all games before; the last one is of as many games as were asked for."""
+    seen = []
+    real = threshold_bound
+
+    def spy(left, right, delta, error):
+        seen.append((left, right))
+        return real(left, right, delta, error)
+
+    monkeypatch.setattr("evertally.audit.estimators.threshold_bound", spy)
+    make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key)  # noqa: E731
+    play(make, FirstTick(make(et.simulation(0))), 8000, claim=et.PureDP(9.0))
+    assert [left.size for left, _ in seen] == [4000, 8000]
+    for one, two in pairwise(seen):
+        for side, later in zip(one, two, strict=True):
+            assert np.array_equal(later[: later.size // 2], side)
+            assert not np.array_equal(later[later.size // 2 :], side)
 
 
 def test_stopping_keeps_the_error():

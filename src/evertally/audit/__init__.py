@@ -10,7 +10,7 @@ from evertally.audit.adversaries import (
     RandomSearch,
     worst_pair,
 )
-from evertally.audit.audited import AUDITED, audit_all
+from evertally.audit.audited import AUDITED
 from evertally.audit.estimators import (
     epsilon_bound,
     lower_limit,
@@ -20,6 +20,7 @@ from evertally.audit.estimators import (
     threshold_bound,
     upper_limit,
 )
+from evertally.audit.everything import audit_all
 from evertally.audit.exact import ExactLoss, JointLoss, exact_columns, exact_loss
 from evertally.audit.game import Adversary, Game, Move, Views
 from evertally.audit.gaussian import closed_form

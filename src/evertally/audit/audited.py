@@ -7,12 +7,7 @@ have neither, the audit must be able to say that they hold.
 
 from __future__ import annotations
 
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
-from itertools import repeat
-from multiprocessing import get_context
 from typing import Any
 
 from evertally import statistics
@@ -23,8 +18,6 @@ from evertally.audit.audited_users import USERS
 from evertally.audit.audited_value_quantiles import VALUE_QUANTILES
 from evertally.audit.audited_values import VALUES
 from evertally.audit.entries import Audited
-from evertally.audit.report import Progress, Report
-from evertally.audit.suite import Effort, audit_mechanism
 from evertally.counting import workloads
 from evertally.dynamic import families
 from evertally.histogram import expressions
@@ -293,24 +286,3 @@ AUDITED: tuple[Audited, ...] = (
     *VALUES,
     *VALUE_QUANTILES,
 )
-
-
-def audit_all(
-    effort: Effort = "short", *, seed: int = 0, jobs: int = 1, progress: Progress | None = None
-) -> dict[str, list[Report]]:
-    """Audits every mechanism; the reports by the name of the subject, without their scores. `make audit` is the long
-    version; `jobs` processes share the work."""
-    found: dict[str, list[Report]] = {}
-    # Spawned, not forked: a forked child would inherit compiled code and threads in an unknown state.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) if jobs > 1 else nullcontext() as pool:
-        done = (pool.map if pool else map)(_audited, range(len(AUDITED)), repeat(effort), repeat(seed))
-        for number, (subject, reports) in enumerate(zip(AUDITED, done, strict=True), start=1):
-            found[subject.name] = reports
-            if progress:
-                progress(subject.name, number, len(AUDITED))
-    return found
-
-
-def _audited(number: int, effort: Effort, seed: int) -> list[Report]:
-    subject = AUDITED[number]
-    return [replace(r, scores=None) for r in audit_mechanism(subject.make, effort, ticks=subject.ticks, seed=seed)]

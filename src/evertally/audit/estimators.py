@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 from flint import arb
@@ -18,6 +19,7 @@ from flint import arb
 from evertally.balls import certain, sharp
 from evertally.counting.process import FloatArray
 
+SURELY = 0.9  # of the claim: games that show so much are enough, unless they point beyond it
 Event = tuple[float, float, bool, bool]  # what it is worth, roughly; threshold; above it; likelier on the right
 
 
@@ -84,6 +86,27 @@ def _beta_tail(x: float, a: int, b: int) -> float:
     return math.exp(front) * fraction / a
 
 
+class Look(NamedTuple):
+    """What games seem to show, and what they show surely: the lower limit of it."""
+
+    seeming: float
+    lower: float
+
+    def settled(self, claimed: float, part: float) -> bool:
+        """Whether this part of the games is enough: nearly all of the claim is lost surely, and even if the others show
+        two standard deviations more than these, the claim stays above the limit that all games are going to have.
+
+        Limits are about five deviations away, and as many times closer as there are more games, but for the root. What
+        loses so much more than it may that all games are expected to show it is stopped at a quarter of them, or at a
+        half, with probability 0.023; what loses just what it may, with probability 0.69 and 0.93.
+
+        >>> [look.settled(1.0, 1 / 4) for look in (Look(1.0, 0.95), Look(1.02, 0.97), Look(1.0, 0.8))]
+        [True, False, False]
+        """
+        width = self.seeming - self.lower
+        return self.lower >= SURELY * claimed and self.seeming + width * (0.4 - math.sqrt(part)) <= claimed
+
+
 @dataclass(frozen=True)
 class EventBound:
     """A lower bound on epsilon at `delta` from one event: ln((P_left - delta)/P_right), or with sides exchanged.
@@ -98,6 +121,14 @@ class EventBound:
     above: bool
     swapped: bool  # the event is more likely on the right
     rates: tuple[float, float]
+
+    @property
+    def look(self) -> Look:
+        """With what the rates seem to show."""
+        other, hits = sorted(self.rates)
+        return Look(
+            math.log((hits - self.delta) / other) if other > 0 and hits > self.delta else math.inf, self.epsilon
+        )
 
 
 def epsilon_bound(hits: int, other_hits: int, trials: int, delta: float, error: float) -> float:
@@ -159,7 +190,13 @@ def _judged(event: Event, left: FloatArray, right: FloatArray) -> tuple[int, int
 
 
 def rho_bound(left: FloatArray, right: FloatArray, error: float) -> float:
-    """A lower confidence bound on rho from one event, for any zCDP promise and any score.
+    """A lower confidence bound on rho from one event; see `rho_look`."""
+    return rho_look(left, right, error).lower
+
+
+def rho_look(left: FloatArray, right: FloatArray, error: float) -> Look:
+    """A lower confidence bound on rho from one event, for any zCDP promise and any score; and what the event seems to
+    show.
 
     rho-zCDP bounds every Renyi divergence by order * rho, also that between the two coins "the event happens"
     (data processing). The event {score > c} or {score <= c} is chosen on the first half and judged on the second.
@@ -167,7 +204,8 @@ def rho_bound(left: FloatArray, right: FloatArray, error: float) -> float:
     half = min(left.size, right.size) // 2
     hits, other, m = _judged(_choose_event(left[:half], right[:half], error, coin_rho), left, right)
     low, high = lower_limit(hits, m, error / 2), upper_limit(other, m, error / 2)
-    return float(coin_rho(np.array([low]), np.array([high]))[0])
+    lower, seeming = coin_rho(np.array([low, hits / m]), np.array([high, other / m])).tolist()
+    return Look(seeming, lower)
 
 
 _ORDERS = np.concatenate([np.linspace(1.02, 3, 25), np.geomspace(3.2, 200, 25)])
@@ -191,7 +229,13 @@ _probit = _NORMAL.inv_cdf
 
 
 def separation_bound(left: FloatArray, right: FloatArray, error: float) -> float:
-    """A lower confidence bound on mu, the separation of normal laws, from one event: Phi^-1(hits) - Phi^-1(alarms).
+    """A lower confidence bound on mu from one event; see `separation_look`."""
+    return separation_look(left, right, error).lower
+
+
+def separation_look(left: FloatArray, right: FloatArray, error: float) -> Look:
+    """A lower confidence bound on mu, the separation of normal laws, from one event: Phi^-1(hits) - Phi^-1(alarms); and
+    what the event seems to show.
 
     It assumes nothing of the score: a mechanism that hides a change as well as normal laws of separation mu do allows
     no event beyond this (price-of-continual-release 10.3), so adaptive scores may be judged by it. Integer noise of
@@ -213,7 +257,9 @@ def separation_bound(left: FloatArray, right: FloatArray, error: float) -> float
 
     hits, alarms, m = _judged((0.0, max(candidates, key=rough), True, False), left, right)
     p, q = lower_limit(hits, m, error / 2), upper_limit(alarms, m, error / 2)
-    return max(0.0, _probit(p) - _probit(q)) if p > 0 and q < 1 else 0.0
+    lower = max(0.0, _probit(p) - _probit(q)) if p > 0 and q < 1 else 0.0
+    inside = 0 < hits < m and 0 < alarms < m
+    return Look(_probit(hits / m) - _probit(alarms / m) if inside else math.inf, lower)
 
 
 def trained_scores(left: FloatArray, right: FloatArray, delta: float = 0.0) -> tuple[FloatArray, FloatArray]:

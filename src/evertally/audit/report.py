@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evertally.audit import estimators
-from evertally.audit.estimators import EventBound
+from evertally.audit.estimators import SURELY, EventBound, Look
 from evertally.audit.game import Adversary, Factory, FloatArray, Game, Side, Views
 from evertally.audit.gaussian import concentrated
 from evertally.errors import ConfigurationError
@@ -23,6 +23,9 @@ Aspect = Literal["loss", "noise", "change", "budget", "state"]
 Verdict = Literal["holds (tight)", "no power here", "broken"]
 Progress = Callable[[str, int, int], None]
 _SIDES: tuple[Side, Side] = ("left", "right")
+_MANY = 20_000  # games of which a part may be enough
+_LOOKS, _FOR_A_LOOK = (1 / 4, 1 / 2), 0.05  # parts of the games, and of the error for each
+_SETTLED = "settled"
 TIGHT = 0.85  # of the claim: an audit that finds less would not see noise that is a sixth too small
 
 
@@ -150,10 +153,10 @@ def play(
 ) -> Report:
     """Plays games on both sides and bounds the lost epsilon from below.
 
-    Games come in batches that double; after each the bound is judged with its part of the error, and the audit ends
-    early when it is clear: the claim is broken, or the best event's own upper limit is below the claim and its lower
-    limit above nine tenths of it. The score is the adversary's if it knows one, otherwise one that is trained on the
-    half that is not judged.
+    Games double from look to look, each bound has its part of the error, and the audit ends early when it is clear: the
+    claim is broken, or the best event's lower limit is above nine tenths of it and either its upper limit is below the
+    claim, or the games to come will hardly show more than the claim (`Look.settled`). The score is the adversary's if
+    it knows one, otherwise one that is trained on the half that is not judged.
 
     `mechanism_factory(key)` makes a mechanism with `step`; its `guarantee` is the claim unless `claim` is given.
 
@@ -170,14 +173,18 @@ def play(
     claimed = claimed_epsilon(guarantee, delta)
     stages = max(1, min(5, int(math.log2(max(2, trials / 2000)))))
     best: tuple[EventBound, int, Scores, str] | None = None
+    played, before = Played(table.games, hash_seed(seed, 0)), 0
     for stage in range(stages):
         n = trials >> (stages - 1 - stage)
         if progress:
             progress(adversary.name, n, trials)
-        # fresh games for each stage: judged trials are never used to choose
-        scores, _ = play_scores(table.games, n, hash_seed(seed, stage), delta)
+        # All games before are the half that chooses, new ones judge: judged trials are never used to choose.
+        played.add(n - before)
+        before, (scores, _) = n, played.scores(delta)
         bound = estimators.threshold_bound(*scores, delta, table.error / stages)
         stopped = _clear(bound, n - n // 2, claimed, table.error / stages)
+        if not stopped and n < trials and bound.look.settled(claimed, n / trials):
+            stopped = _SETTLED
         if best is None or bound.epsilon > best[0].epsilon or stopped:
             best = (bound, n, scores, stopped)
         if stopped:
@@ -207,12 +214,20 @@ def measure_mu(
     """
     table = _Table(mechanism_factory, adversary, ticks, 1 - confidence)
     guarantee = _zcdp("mu", claim or _paid(table.model))
-    scores, trained = play_scores(table.games, trials, hash_seed(seed, 9))
-    if adversary.adaptive or trained:
-        method, audited = "event", estimators.separation_bound(*scores, table.error)
-    else:
-        method, audited = "separation", estimators.mu_bound(*scores, table.error).lower
-    return table.report(guarantee, method, "mu", math.sqrt(2 * guarantee.rho), audited, scores)
+    method = ""
+
+    def look(scores: Scores, trained: bool, error: float) -> Look:
+        nonlocal method
+        if adversary.adaptive or trained:
+            method = "event"
+            return estimators.separation_look(*scores, error)
+        method = "separation"
+        bound = estimators.mu_bound(*scores, error)
+        return Look(bound.estimate, bound.lower)
+
+    claimed = math.sqrt(2 * guarantee.rho)
+    audited, scores, stopped = table.measured(trials, hash_seed(seed, 9), claimed, look)
+    return replace(table.report(guarantee, method, "mu", claimed, audited, scores), stopped=stopped)
 
 
 def measure_rho(
@@ -228,9 +243,12 @@ def measure_rho(
     """A lower bound on rho from one event, for any mechanism with a zCDP promise; see `rho_bound`."""
     table = _Table(mechanism_factory, adversary, ticks, 1 - confidence)
     guarantee = _zcdp("rho", claim or _paid(table.model))
-    scores, _ = play_scores(table.games, trials, hash_seed(seed, 8))
-    audited = estimators.rho_bound(*scores, table.error)
-    return table.report(guarantee, "event", "rho", guarantee.rho, audited, scores)
+
+    def look(scores: Scores, trained: bool, error: float) -> Look:
+        return estimators.rho_look(*scores, error)
+
+    audited, scores, stopped = table.measured(trials, hash_seed(seed, 8), guarantee.rho, look)
+    return replace(table.report(guarantee, "event", "rho", guarantee.rho, audited, scores), stopped=stopped)
 
 
 class _Table:
@@ -241,6 +259,25 @@ class _Table:
         self.error, self._adversary = error, adversary
         self.games = [Game(factory, adversary, side, ticks=ticks) for side in _SIDES]
         self.model = self.games[0].model
+
+    def measured(
+        self, trials: int, seed: int, claimed: float, look: Callable[[Scores, bool, float], Look]
+    ) -> tuple[float, Scores, str]:
+        """The bound, the scores that it is of, and why there are not more of them. Many games are looked at before all
+        are played, with a little of the error: the rest is for what takes all games to be seen."""
+        played, before, looks = Played(self.games, seed), 0, _LOOKS if trials >= _MANY else ()
+        for part in looks:
+            n = int(part * trials)
+            played.add(n - before)
+            before, (scores, trained) = n, played.scores()
+            found = look(scores, trained, _FOR_A_LOOK * self.error)
+            if found.lower > claimed:
+                return found.lower, scores, "broken"
+            if found.settled(claimed, part):
+                return found.lower, scores, _SETTLED
+        played.add(trials - before)
+        scores, trained = played.scores()
+        return look(scores, trained, (1 - len(looks) * _FOR_A_LOOK) * self.error).lower, scores, ""
 
     def report(
         self, guarantee: Guarantee, method: str, unit: str, claimed: float, audited: float, scores: Scores
@@ -264,18 +301,36 @@ def _zcdp(unit: str, claim: Guarantee) -> ZCDP:
 
 def play_scores(games: Sequence[Game], trials: int, seed: int, delta: float = 0.0) -> tuple[Scores, bool]:
     """Plays both sides, in batches that fit into memory, and scores them; whether the score was trained."""
-    found: list[list[FloatArray]] = [[], []]  # scores, or where the adversary has none, what one is trained on
-    scored = set()
-    for side, game in enumerate(games):
-        for number, size in enumerate(_batches(trials, game)):
-            views = game.play(size, seed=hash_seed(seed, side, number))
-            score = game.adversary.score(views)
-            scored.add(score is not None)
-            found[side].append(_features(views) if score is None else score)
-    if len(scored) > 1:
-        raise ConfigurationError(f"{games[0].adversary.name!r} scores some of its views and not others")
-    left, right = map(np.concatenate, found)
-    return (left, right) if True in scored else estimators.trained_scores(left, right, delta), False in scored
+    played = Played(games, seed)
+    played.add(trials)
+    return played.scores(delta)
+
+
+class Played:
+    """Games of both sides so far."""
+
+    def __init__(self, games: Sequence[Game], seed: int) -> None:
+        self._games, self._seed = games, seed
+        # Scores, or where the adversary has none, what one is trained on.
+        self._found: list[list[FloatArray]] = [[] for _ in games]
+        self._scored: set[bool] = set()
+
+    def add(self, trials: int) -> None:
+        """Plays so many more, in batches that fit into memory."""
+        for side, (game, found) in enumerate(zip(self._games, self._found, strict=True)):
+            for size in _batches(trials, game):
+                views = game.play(size, seed=hash_seed(self._seed, side, len(found)))
+                score = game.adversary.score(views)
+                self._scored.add(score is not None)
+                found.append(_features(views) if score is None else score)
+
+    def scores(self, delta: float = 0.0) -> tuple[Scores, bool]:
+        """Of all games, and whether the score was trained."""
+        if len(self._scored) > 1:
+            raise ConfigurationError(f"{self._games[0].adversary.name!r} scores some of its views and not others")
+        left, right = map(np.concatenate, self._found)
+        trained = False in self._scored
+        return estimators.trained_scores(left, right, delta) if trained else (left, right), trained
 
 
 _NUMBERS_AT_ONCE = 1 << 22
@@ -300,7 +355,7 @@ def _clear(bound: EventBound, trials: int, claimed: float, error: float) -> str:
     high = estimators.upper_limit(round(hits * trials), trials, error) - bound.delta
     low = estimators.lower_limit(round(other * trials), trials, error)
     upper = math.log(high / low) if low > 0 and high > 0 else math.inf
-    return "clear" if upper <= claimed and bound.epsilon >= 0.9 * claimed else ""
+    return "clear" if upper <= claimed and bound.epsilon >= SURELY * claimed else ""
 
 
 def hash_seed(*parts: int) -> int:

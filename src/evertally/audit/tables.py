@@ -49,9 +49,13 @@ def verdicts_of_all(found: Mapping[str, Sequence[Report]]) -> Verdicts:
     return Verdicts({name: overall(reports) for name, reports in found.items()}, expected=expected)
 
 
-def markdown(found: Mapping[str, Sequence[Report]]) -> str:
-    """The result of `audit_all` as a document: one line for each mechanism, then all reports."""
-    lines = ["# Audit of every mechanism", "", f"{verdicts_of_all(found).counted()}.", "", *summary(found)]
+def markdown(found: Mapping[str, Sequence[Report]], errors: Sequence[str] = ()) -> str:
+    """The result of `audit_all` as a document: one line for each mechanism, then all reports; and first what could not
+    be audited, because it ended with an error."""
+    lines = ["# Audit of every mechanism", "", f"{verdicts_of_all(found).counted()}.", ""]
+    if errors:
+        lines += ["Ended with an error, and has shown nothing:", "", *(f"- {error}" for error in errors), ""]
+    lines += summary(found)
     lines += ["", "## All reports", ""]
     headings = "audit", "adversary", "instance", "claimed", "found", "could have found", "fraction", "verdict", "games"
     for name, reports in found.items():

@@ -601,7 +601,9 @@ def audit_command(
     effort: Annotated[str, typer.Option(help="short (seconds) or long (minutes).")] = "short",
     seed: Annotated[int, typer.Option(help="Another seed plays other games.")] = 0,
     picture: Annotated[Path | None, _option(metavar="FILE.png", help="Draw the two laws and the ROC curve.")] = None,
-    output: Annotated[Path | None, _option(metavar="FOLDER", help="With all: write the table there.")] = None,
+    output: Annotated[
+        Path | None, _option(metavar="FOLDER", help="With all: write the table there, and go on from what is there.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="With all: processes that share the work.")] = 1,
     service: Annotated[
         bool, typer.Option("--service", help="With a spec: kill and restart a real service of a copy of it instead.")
@@ -609,7 +611,7 @@ def audit_command(
 ) -> None:
     """Try to break the promise: exact laws, closed forms and games. Exit status 0 if all hold, and the audit would have
     seen a breach; 1 if one is broken; 4 if nothing is broken, and of some the audit could not see enough."""
-    with _readable_errors(interrupted=_NOTHING_KEPT):
+    with _readable_errors(interrupted=_NOTHING_KEPT if output is None else _GOES_ON):
         from evertally.cli import audit as auditor
 
         if service:

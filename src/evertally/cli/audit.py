@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from evertally.audit.audited import audit_all
+from evertally.audit.everything import audit_all
 from evertally.audit.game import Factory
 from evertally.audit.report import Report, Verdict
 from evertally.audit.spec_down import kind_steps, spec_steps
@@ -23,7 +23,7 @@ from evertally.audit.together import Together, together_plan
 from evertally.audit.verdicts import BROKEN, HOLDS, NO_POWER, Verdicts, of_stream, overall
 from evertally.cli.audit_words import conclusion, reasons, row, shouted, summary, table
 from evertally.cli.show import output_console
-from evertally.errors import ConfigurationError
+from evertally.errors import ConfigurationError, InternalError
 from evertally.kinds import Kind, find, known
 from evertally.kinds.query_table import a
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -222,7 +222,8 @@ def _drawn(found: Mapping[str, Sequence[Report]], picture: Path) -> str:
 
 
 def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) -> Verdict:
-    """Audits every mechanism of the library; one line each, and a document in `output`."""
+    """Audits every mechanism of the library; one line each, and a document in `output`. Parts that ended with an error
+    hide nothing that others found, and are told last."""
     if jobs > 1:  # their processes share the cores: threads for small matrices would wait for each other
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with _bar() as bar:
@@ -233,14 +234,28 @@ def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) 
             if bar.disable:  # minutes of work: a log wants to know that it goes on
                 print(f"audited {done} of {total}: {name}", file=sys.stderr, flush=True)
 
-        found = audit_all(effort, seed=seed, jobs=jobs, progress=progress)
+        everything = audit_all(effort, seed=seed, jobs=jobs, output=output, progress=progress)
+    # One that did not come to a single report has an error instead.
+    found = {name: reports for name, reports in everything.reports.items() if reports}
     console = output_console(_WIDTH)
     console.print(table(None, [(summary(name, reports), False) for name, reports in found.items()]))
+    if everything.kept:
+        console.print(
+            f"{everything.kept} of {len(everything.reports)} were audited by an earlier call of this program."
+        )
+    errors = [f"{name}: {error}" for name, told in everything.errors.items() for error in told]
     if output is not None:
-        (output / "audit.md").write_text(markdown(found), encoding="utf-8")
+        (output / "audit.md").write_text(markdown(found, errors), encoding="utf-8")
         console.print(f"The same with all details: {output / 'audit.md'}")
     verdicts = verdicts_of_all(found)
     conclusion(console, found, verdicts)
+    if errors:
+        told = f"{len(errors)} part{'s' * (len(errors) > 1)} of the audit ended with an error"
+        console.print(f"Not all was audited: {told}.", markup=False)
+        for error in errors:
+            print(f"evertally: internal error in {error}", file=sys.stderr, flush=True)
+        if verdicts.whole != BROKEN:  # what fell over has not looked: nobody may say that it holds
+            raise InternalError(told)
     return verdicts.whole
 
 
