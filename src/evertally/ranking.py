@@ -80,6 +80,7 @@ class Way:
     charge: Guarantee | None
     score: float = math.inf  # what ways are ranked by
     tie: float = math.inf  # and where scores are the same
+    weigh: Callable[[], tuple[float, float]] | None = field(default=None, repr=False, compare=False)  # both, if asked
     expect: Number | None = field(default=None, repr=False, compare=False)  # where it is not the score
     promise: Number | None = field(default=None, repr=False, compare=False)
     guess: Number | None = field(default=None, repr=False, compare=False)  # where it differs from the promise
@@ -91,6 +92,11 @@ class Way:
     by_name: bool = False
     survey: Callable[[], tuple[float | None, float]] | None = field(default=None, repr=False, compare=False)
     floor: float | None = None
+
+    @cached_property
+    def weight(self) -> tuple[float, float]:
+        """What it is compared by: its score, and what decides where scores are the same."""
+        return (self.score, self.tie) if self.weigh is None else self.weigh()
 
     @cached_property
     def _surveyed(self) -> tuple[float | None, float | None]:
@@ -114,7 +120,7 @@ class Way:
     @cached_property
     def predicted(self) -> float:
         """The typical largest error."""
-        return self.score if self.expect is None else self.expect()
+        return self.weight[0] if self.expect is None else self.expect()
 
     @cached_property
     def bound(self) -> float:
@@ -144,8 +150,13 @@ class Ranking(Sequence[Way]):
 
     def __init__(self, ways: Iterable[Way], notes: Callable[[], Sequence[str]] = tuple) -> None:
         self._notes = notes
-        # What looks best on a guess must not be what is taken: ways without a bound come after all others.
-        self._ways = sorted(ways, key=lambda way: (way.refused != "", way.by_name, way.open != "", way.score, way.tie))
+        fitting, refused = list[Way](), list[Way]()
+        for way in ways:
+            (refused if way.refused else fitting).append(way)
+        if len(fitting) > 1:  # what was named, with one budget, need not be weighed: that may take longer than all else
+            # What looks best on a guess must not be what is taken: ways without a bound come after all others.
+            fitting.sort(key=lambda way: (way.by_name, way.open != "", *way.weight))
+        self._ways = [*fitting, *refused]
 
     @overload
     def __getitem__(self, index: int) -> Way: ...

@@ -40,6 +40,7 @@ from evertally.audit.report import claimed_epsilon, default_delta
 from evertally.privacy import ZCDP, Guarantee
 
 Score = Callable[[Seen], FloatArray]
+Growths = list[tuple[int, int, FloatArray]]  # of each level and stake, by whether an event happened here, and there
 _STAKES = np.array([0.9, 0.6, 0.4, 0.25, 0.15, 0.08, 0.04, 0.02])  # of the most that can be lost, all at once
 _PARTS = np.concatenate(
     [np.arange(1, 50) / 50, [1 + 1e-6], np.arange(26, 38) / 25, np.geomspace(1.5, 30, 24)]
@@ -64,6 +65,11 @@ class Scale:
     @cached_property
     def levels(self) -> FloatArray:
         return self.claimed * _PARTS
+
+    @cached_property
+    def growths(self) -> Growths:
+        """What a pair of games adds to a bet on an event, in the unit epsilon."""
+        return _growths(np.exp(self.levels), np.full(self.levels.size, self.delta))
 
     @property
     def at_claim(self) -> int:
@@ -100,6 +106,11 @@ class CoinCurve:
             within = coin_rho(middle.ravel(), np.tile(self._q, levels.size)).reshape(low.shape) <= levels[:, None]
             low, high = np.where(within, middle, low), np.where(within, high, middle)
         self._most = high
+
+    @cached_property
+    def growths(self) -> list[Growths]:
+        """For each eta that is chosen among, what a pair of games adds to a bet."""
+        return [_growths(np.full(len(self._most), math.exp(eta)), self.delta(eta)) for eta in self.ETAS.tolist()]
 
     def delta(self, eta: float) -> FloatArray:
         """For every level. p as a function of q is concave: between two points of the grid it lies below the line
@@ -158,15 +169,7 @@ class EventBet(Bet):
         super().__init__(name, swapped, scale.levels)
         self.event, self._scale = event, scale
         self._counts = np.zeros((2, 2))  # by whether it happened on the side where it is likely, and on the other
-        if scale.unit == "rho":
-            eta, self._delta = _slope(scale, *rates)
-            self._slope = np.full(scale.levels.size, math.exp(eta))
-        else:
-            self._slope, self._delta = np.exp(scale.levels), np.full(scale.levels.size, scale.delta)
-        self._growth = [
-            (x, y, _log_growth(x - self._slope * y - self._delta, self._slope + self._delta))
-            for x, y in product((0, 1), (0, 1))
-        ]
+        self._growth = _steepest(scale, *rates) if scale.unit == "rho" else scale.growths
 
     def _judge(self, likely: Seen, other: Seen) -> None:
         here, there = (np.asarray(self.event(seen), dtype=bool) for seen in (likely, other))
@@ -204,23 +207,24 @@ def _log_growth(payoff: FloatArray, most: FloatArray) -> FloatArray:
     return np.asarray(np.log1p(_STAKES * (payoff / most)[:, None]))
 
 
-def _slope(scale: Scale, p: float, q: float) -> tuple[float, FloatArray]:
-    """The eta by which coins p and q grow most at the largest level that they refute."""
-    found: tuple[tuple[int, float], float, FloatArray] | None = None
-    for eta in CoinCurve.ETAS:
-        delta, slope = scale.curve.delta(float(eta)), np.full(scale.levels.size, math.exp(eta))
-        growth = sum(
-            (p if x else 1 - p) * (q if y else 1 - q) * _log_growth(x - slope * y - delta, slope + delta)
-            for x, y in product((0, 1), (0, 1))
-        )
+def _growths(slope: FloatArray, delta: FloatArray) -> Growths:
+    """Of a bet that pays x - slope y - delta."""
+    return [(x, y, _log_growth(x - slope * y - delta, slope + delta)) for x, y in product((0, 1), (0, 1))]
+
+
+def _steepest(scale: Scale, p: float, q: float) -> Growths:
+    """Those of the eta by which coins p and q grow most at the largest level that they refute."""
+    found: tuple[tuple[int, float], Growths] | None = None
+    for growths in scale.curve.growths:
+        growth = sum((p if x else 1 - p) * (q if y else 1 - q) * grown for x, y, grown in growths)
         best = np.asarray(growth).max(axis=1)
         enough = np.flatnonzero(best > 1e-3)
         level = min(int(enough[-1]) if enough.size else -1, scale.at_claim)
         worth = (level, float(best[max(level, 0)]))
         if found is None or worth > found[0]:
-            found = worth, float(eta), delta
+            found = worth, growths
     assert found is not None
-    return found[1], found[2]
+    return found[1]
 
 
 class DivergenceBet(Bet):

@@ -58,7 +58,8 @@ class Script:
             for i, node in enumerate(index):
                 if node in known:
                     value = known[node]
-                    out[i] = value if np.ndim(value) == 0 else value[first : first + coordinates]
+                    single = isinstance(value, int) or np.ndim(value) == 0  # numpy takes its time with plain numbers
+                    out[i] = value if single else value[first : first + coordinates]
         return out
 
     def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:

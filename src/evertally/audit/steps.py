@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from evertally.audit.report import Aspect, Report
 from evertally.audit.verdicts import with_power
+from evertally.ranking import choosing_once
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Step:
 def run(step: Step) -> Report:
     """Runs one part of an audit, takes the time, and says what games could have shown."""
     started = time.perf_counter()
-    report = step.run()
+    with choosing_once():  # attacks make a mechanism under many keys
+        report = step.run()
     report = report if step.aspect is None else replace(report, aspect=step.aspect)
     return replace(with_power(report), seconds=time.perf_counter() - started)
 

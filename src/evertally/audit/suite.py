@@ -94,6 +94,7 @@ from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, ApproxDP, PureDP
+from evertally.ranking import choosing_once
 from evertally.sketches.options import LabelSketch
 from evertally.statistics import RunningMean
 from evertally.statistics.column_options import Guessing, is_question
@@ -179,12 +180,13 @@ def audit_mechanism(
     >>> overall(reports), round(best(reports).fraction, 2)
     ('holds (tight)', 1.0)
     """
-    steps = plan(factory, effort, ticks=ticks, seed=seed, confidence=confidence)
     reports = []
-    for number, step in enumerate(steps):
-        if progress:
-            progress(step.name, number, len(steps))
-        reports.append(run(step))
+    with choosing_once():
+        steps = plan(factory, effort, ticks=ticks, seed=seed, confidence=confidence)
+        for number, step in enumerate(steps):
+            if progress:
+                progress(step.name, number, len(steps))
+            reports.append(run(step))
     return reports
 
 

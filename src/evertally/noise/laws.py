@@ -162,15 +162,17 @@ class DiscreteGaussian:
     def _summed_tail(self, k: int) -> arb:
         # Successive terms shrink by at least the ratio at J, so all terms from J on add at most g(J)/(1 - ratio).
         J = k + math.ceil(math.sqrt(2 * float(self.sigma_squared) * (ctx.prec + 8) * math.log(2)))
-        ratio = (-ball(Fraction(2 * J + 1) / (2 * self.sigma_squared))).exp()
-        rest = _gauss(J, self.sigma_squared) / (1 - ratio)
+        # One fraction for all terms: each of its own would take five times as long, and save some eight bits.
+        rate = ball(-1 / (2 * self.sigma_squared))
+        ratio = (rate * (2 * J + 1)).exp()
+        rest = (rate * (J * J)).exp() / (1 - ratio)
         above = arb(0, rest.upper())
         below = arb(0)
         for j in range(1, J):
             if j >= k:
-                above += _gauss(j, self.sigma_squared)
+                above += (rate * (j * j)).exp()
             else:
-                below += _gauss(j, self.sigma_squared)
+                below += (rate * (j * j)).exp()
         return 2 * above / (1 + 2 * (above + below))
 
     def _wide_tail(self, k: int) -> arb:
@@ -200,7 +202,3 @@ class DiscreteGaussian:
         total += arb(0, remainder.upper())
         normaliser = 1 + arb(0, (4 * (-2 * arb.pi() ** 2 * ball(self.sigma_squared)).exp()).upper())
         return 2 * total / normaliser
-
-
-def _gauss(j: int, sigma_squared: Fraction) -> arb:
-    return (-ball(Fraction(j * j) / (2 * sigma_squared))).exp()

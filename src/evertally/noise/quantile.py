@@ -127,8 +127,9 @@ def thresholds(law: DiscreteGaussian, bits: int = WORD_BITS) -> NDArray[np.int64
 
 def _separated(law: DiscreteGaussian, bits: int) -> list[int] | None:
     last = 1 + math.ceil(math.sqrt(2 * float(law.sigma_squared) * (bits + _MORE + 8) * math.log(2)))
-    weights = [(-ball_of(j, law)).exp() for j in range(1, last + 1)]
-    ratio = (-ball_of(last + 1, law) + ball_of(last, law)).exp()
+    rate = ball(-1 / (2 * law.sigma_squared))  # one fraction for all: `_MORE` has bits for what that costs
+    weights = [(rate * (j * j)).exp() for j in range(1, last + 1)]
+    ratio = (rate * (2 * last + 1)).exp()
     running = arb(0, (weights[-1] * ratio / (1 - ratio)).upper())
     sums = []
     for weight in reversed(weights):
@@ -144,10 +145,6 @@ def _separated(law: DiscreteGaussian, bits: int) -> list[int] | None:
             break
         result.append(int(scaled))
     return result
-
-
-def ball_of(j: int, law: DiscreteGaussian) -> arb:
-    return ball(j * j / (2 * law.sigma_squared))
 
 
 def upward(value: arb) -> float:

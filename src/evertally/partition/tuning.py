@@ -190,8 +190,9 @@ def _cost(stream: TypicalStream, scales: Scales, n: int, histogram: str) -> tupl
     return (2 * steady + burst) / 3, kappa
 
 
+@lru_cache(maxsize=512)
 def threshold(stream: TypicalStream, scales: Scales, n: int) -> int:
-    """The kappa at which the steady stream closes about n intervals, and hardly ever more."""
+    """The kappa at which the steady stream closes about n intervals, and hardly ever more: whatever H is made of."""
     wanted = n - 1.5 * math.sqrt(n) if n > 4 else 0.8 * n
     low, high = 0.0, 60 * scales.mu + 2 * stream.largest
     for _ in range(24):

@@ -55,6 +55,6 @@ def unbounded_first() -> Bug:
     class Hopeful(Ranking):
         def __init__(self, rows: Iterable[Way]) -> None:
             super().__init__(rows)
-            self._ways.sort(key=lambda way: (way.refused != "", way.score))
+            self._ways.sort(key=lambda way: (way.refused != "", way.weight[0]))
 
     return replaced(ways, Ranking=Hopeful)

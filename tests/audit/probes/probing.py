@@ -19,6 +19,7 @@ from evertally.audit.report import Report
 from evertally.counting import sqrt, sqrt_factor
 from evertally.noise import simulation
 from evertally.privacy import delta_of_rho
+from evertally.ranking import choosing_once
 from evertally.statistics import Counter, Histogram
 
 Family = Literal["exact law", "closed form", "game", "attack", "conformance"]
@@ -46,7 +47,8 @@ class Probe:
     run: Callable[[], Verdict]
 
     def __call__(self) -> Detection:
-        caught, evidence = self.run()
+        with choosing_once():  # as every part of an audit (audit/steps.py)
+            caught, evidence = self.run()
         return Detection(caught, f"{self.family}: {self.name}", evidence)
 
 

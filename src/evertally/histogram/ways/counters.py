@@ -40,8 +40,8 @@ def _counter(task: Task, choice: Choice, setting: Setting) -> ColumnWay:
     return ColumnWay(
         name=choice.mechanism,
         charge=choice.charge,
-        score=predict.counter_error(task, model),
-        tie=worst_of(model),  # selections among which nothing is mistaken all have the score 0
+        # Selections among which nothing is mistaken all have the score 0.
+        weigh=lambda: (predict.counter_error(task, model), worst_of(model)),
         promise=promise,
         memory=PROCESSES[choice.mechanism].memory(setting),
         build=lambda source: JointSums(lambda: build(choice, setting, source), factor),
