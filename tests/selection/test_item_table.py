@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evertally.encode import ItemTotals
+from evertally.encode import ItemTotals, name_kernels
 from evertally.encode.texts import Texts
 from evertally.noise import item_addresses, simulation
-from evertally.selection import item_index
 from evertally.selection.item_index import ItemIndex, grown
 from evertally.selection.item_table import ItemTable
 
@@ -33,7 +32,8 @@ def play(stream: list[dict[str, int]]) -> tuple[ItemTable, dict[str, int]]:
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["interpreted", "compiled"])
 def test_counts_are_those_of_a_dictionary(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(item_index, "_COMPILE_FROM", 0 if compiled else 10**9)
+    monkeypatch.setattr(name_kernels, "_COMPILE_FROM", 0 if compiled else 10**9)
+    monkeypatch.setattr(name_kernels, "_compiled", set())
 
     @settings(deadline=None)
     @given(ticks)

@@ -94,7 +94,7 @@ class Apart:
 
     def python_workers(self) -> list[int]:
         """Those that run tasks: children of the daemon that the JVM started."""
-        daemons = [process for process in self.processes() if "pyspark.daemon" in command_of(process)]
+        daemons = [process for process in self.processes() if "spark.daemon" in command_of(process)]
         return [process for process in daemons if parent_of(process) in daemons]
 
     def executors(self) -> list[int]:

@@ -90,7 +90,7 @@ class ItemCells(Secret):
 
     def added_up(self, most: int) -> ItemCells:
         """Each tick and label once, by ticks; totals clipped to `most`, at most 2^62."""
-        order = np.lexsort((self.numbers, self.ticks))
+        order = _by_pairs(self.ticks, self.numbers)
         ticks, numbers, weights = self.ticks[order], self.numbers[order], self.weights[order]
         new = np.append(True, (np.diff(ticks) != 0) | (np.diff(numbers) != 0))[: len(self)]
         begins = np.flatnonzero(new)
@@ -109,7 +109,7 @@ class ItemCells(Secret):
         rank[order] = np.arange(len(order))
         names = taken(self.names.data, self.names.offsets[order], self.names.lengths[order])
         numbers = rank[self.numbers]
-        by = np.lexsort((numbers, self.ticks))
+        by = _by_pairs(self.ticks, numbers)
         return ItemCells(self.ticks[by], numbers[by], self.weights[by], names)
 
 
@@ -140,6 +140,22 @@ class Grid(Secret):
         there = np.flatnonzero(counts)
         ticks, numbers = self.places(there)
         return ItemCells(ticks, numbers, counts[there].astype(np.int64), self._labels).where(np.arange(len(there)))
+
+
+def _by_pairs(first: IntArray, second: IntArray) -> IntArray:
+    """The places of pairs in their order, equal ones as they stand. `second` is not negative.
+
+    >>> _by_pairs(np.array([7, -2, 7, 7]), np.array([5, 9, 1, 5])).tolist()
+    [1, 2, 0, 3]
+    """
+    if not first.size:
+        return np.empty(0, np.int64)
+    low, room, bits = int(first.min()), int(second.max()) + 1, len(first).bit_length()
+    if (int(first.max()) - low + 1) * room << bits >= 2**63:
+        return np.lexsort((second, first))
+    # Sorting numbers is ten times as fast as sorting places: so the place takes the lowest bits.
+    found: IntArray = np.sort(((first - low) * room + second) << bits | np.arange(len(first))) & ((1 << bits) - 1)
+    return found
 
 
 def _numbered(ticks: IntArray) -> tuple[IntArray, IntArray]:

@@ -31,7 +31,7 @@ from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.secret import Secret
 
 _LOW = 0xFFFFFFFF
-_OWN_SEED = secrets.randbits(127) | 1  # of this process: hashes are never written down
+_OWN_SEED = secrets.randbits(127) | 1  # of this process and its forks: hashes are never written down
 
 
 class NameIndex(Secret):

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.counting.process import IntArray
+from evertally.encode.name_index import fixed
+from evertally.encode.name_kernels import kernel
 from evertally.encode.texts import LONGEST_LABEL, Texts
-from evertally.noise.jit import jit_once
 from evertally.secret import Secret
-
-_COMPILE_FROM = 256  # labels in one call; fewer are interpreted, a few microseconds each, but no compiler
 
 _HASH, _NUMBER = 0, 1  # what a slot holds; the number counts from 1, 0 is an empty slot
 _SKIPPED = 20  # low bits of a hash that play no part in its place: differences of bytes are even too often
@@ -64,7 +63,7 @@ class ItemIndex(Secret):
             found = left[numbers[left] >= 0]
             same = np.ones(len(texts), dtype=np.bool_)
             mine = self._offsets[numbers[found]], self._offsets[numbers[found] + 1]
-            self._kernel(_compare, found, texts.data, texts.offsets, self._data, *mine, same)
+            self._kernel(_compare, found, *fixed(texts), self._data, *mine, same)
             left = np.flatnonzero(~same)  # another label with this hash: look further
             numbers[left] = -1
             places[left] = (places[left] + 1) & (len(self._slots) - 1)
@@ -88,7 +87,7 @@ class ItemIndex(Secret):
 
     def _hashes(self, texts: Texts) -> IntArray:
         hashes = np.zeros(len(texts), dtype=np.int64)
-        self._kernel(_hash, np.arange(len(texts)), texts.data, texts.offsets, self._multipliers, hashes)
+        self._kernel(_hash, np.arange(len(texts)), *fixed(texts), self._multipliers, hashes)
         return hashes
 
     def _places(self, hashes: IntArray) -> IntArray:
@@ -98,7 +97,7 @@ class ItemIndex(Secret):
     @staticmethod
     def _kernel(function: Callable[..., None], which: IntArray, *arguments: Any) -> None:
         with np.errstate(over="ignore"):  # arithmetic mod 2^64 is wanted
-            (function if which.size < _COMPILE_FROM else jit_once(function))(which, *arguments)
+            kernel(function, which.size)(which, *arguments)
 
 
 def grown(array: NDArray[Any], size: int, axis: int = 0) -> NDArray[Any]:

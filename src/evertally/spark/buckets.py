@@ -19,7 +19,7 @@ from evertally.runtime.spec import QuerySpec
 from evertally.spark.feeding import cells_of, cut, items_of, joined_items, owned_of, records, row_cells, shared
 from evertally.spark.job import Job, Shop
 from evertally.spark.packing import joined_cells, joined_tables, pack_table
-from evertally.spark.reading import Rows
+from evertally.spark.reading import Rows, coded
 from evertally.spark.ways import Way, rule_of
 
 _LENGTH = struct.Struct("<q")
@@ -58,9 +58,7 @@ def _play(
     if rows is None or not len(rows):
         return _saved(rule, cap), [b""] * way.parts
     if cap is not None:
-        users = rows.batch[str(shop.stand.spec.user_column)]
-        edges = rows.edges()
-        mask = np.concatenate([cap.keep(users[start:stop], tick) for tick, start, stop in edges])
+        mask = cap.keep_ticks(coded(rows.batch[str(shop.stand.spec.user_column)]), rows.edges())
         rows = rows if mask.all() else rows.take(np.flatnonzero(mask))
     given = _given(job, shop, number, way, mechanism, rule, query, rows)
     return _saved(rule, cap), given

@@ -5,6 +5,7 @@ Each event is bounded by a fixed function of that one event, as in one process: 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from evertally.contract.folding import HEAVIEST
 from evertally.contract.item_cells import item_cells
 from evertally.encode import ItemTotals
 from evertally.encode.item_cells import ItemCells
+from evertally.encode.name_index import taken
+from evertally.encode.texts import Texts
 from evertally.errors import EvertallyError
 from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.sieve import takeable
@@ -22,7 +25,7 @@ from evertally.runtime.spec import QuerySpec
 from evertally.selection.item_shards import shard_of
 from evertally.spark.job import Job, Shop
 from evertally.spark.packing import CellsOf, cut_cells, joined_cells, pack_cells, pack_items, pack_table
-from evertally.spark.reading import Rows
+from evertally.spark.reading import Rows, by_number
 
 _DENSE = 4  # times the events: where there are no more cells than this they are counted, and sent with weights
 
@@ -65,13 +68,19 @@ def shared(shop: Shop, query: int, made: ItemCells) -> list[bytes]:
     if parts == 1:
         return [pack_items(made)]
     shard = shard_of(made.names, shop.key, parts)
-    of_cell, place = shard[made.numbers], np.zeros(len(shard), np.int64)
+    of_cell = shard[made.numbers]
+    # All by shard at once, then cut: labels get the numbers that they have among those of their own shard.
+    labels, cells = by_number(shard), by_number(of_cell)
+    names = taken(made.names.data, made.names.offsets[labels], made.names.lengths[labels])
+    starts, edges = (np.searchsorted(sorted_by[order], np.arange(parts + 1)).tolist()
+                     for sorted_by, order in ((shard, labels), (of_cell, cells)))  # fmt: skip
+    place = np.empty_like(labels)
+    place[labels] = np.arange(len(labels))
+    ticks, numbers, weights = made.ticks[cells], place[made.numbers[cells]], made.weights[cells]
     found = []
-    for number in range(parts):
-        labels, mine = np.flatnonzero(shard == number), np.flatnonzero(of_cell == number)
-        place[labels] = np.arange(len(labels))
-        names = made.names.take(labels)
-        found.append(pack_items(ItemCells(made.ticks[mine], place[made.numbers[mine]], made.weights[mine], names)))
+    for (first, last), (a, b) in zip(pairwise(starts), pairwise(edges), strict=True):
+        own = Texts(names.data, names.offsets[first : last + 1])
+        found.append(pack_items(ItemCells(ticks[a:b], numbers[a:b] - first, weights[a:b], own)))
     return found
 
 

@@ -6,7 +6,9 @@ file (docs/theory/distributed.md 7).
 
 from __future__ import annotations
 
+import gc
 import resource
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -142,6 +144,10 @@ class Shop(Secret):
         return f"spark/{self.stand.root_id}/{batch}/{place}"
 
 
+_TASKS = 8  # of a worker, until all is loaded that tasks need
+_FROZEN: set[int] = set()
+
+
 @lru_cache(maxsize=2)
 def _shop(digest: str, *where: str) -> list[Shop]:
     return []
@@ -152,4 +158,16 @@ def shop(stand: Stand) -> Shop:
     kept = _shop(stand.digest, stand.key_file, stand.fingerprint, stand.root)
     if not kept:
         kept.append(Shop(stand))
+    _freeze()
     return kept[0]
+
+
+def _freeze() -> None:
+    """Spark looks for garbage after every task, in all that there is: modules above all, a tenth of a second each time.
+    What has survived that of a worker's first tasks is there to stay, and is looked at no more. Only the first: what
+    each task brings with it, public facts of its job, would stay as well."""
+    known = sys.modules.get("pyspark.taskcontext")
+    task = None if known is None else known.TaskContext.get()  # None: this is no worker
+    if task is not None and len(_FROZEN) < _TASKS and task.taskAttemptId() not in _FROZEN:
+        _FROZEN.add(task.taskAttemptId())
+        gc.freeze()

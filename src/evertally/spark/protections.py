@@ -323,12 +323,17 @@ ROWS = (
     ),
 )
 NAMES = tuple(row.name for row in ROWS)
-# Cores that are busy, moments that mean the same everywhere, Python processes that keep what they compiled. And levels
-# of logs once more: where an executor has no file at that path, it takes the level of the driver.
+# Cores that are busy, moments that mean the same everywhere, Python processes that keep what they compiled and are
+# forked with what they need. And levels of logs once more: where an executor has no file at that path, it takes the
+# level of the driver.
 _USEFUL = {
     "spark.sql.files.maxPartitionBytes": "16m",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "evertally.spark.daemon",
+    # For that neither BLAS nor Arrow's allocator may start a thread at its import (daemon.py); a task has one core.
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+    "spark.executorEnv.JE_ARROW_MALLOC_CONF": "background_thread:false",
     "spark.executor.syncLogLevel.enabled": "true",
     "spark.log.level": "WARN",
     "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
