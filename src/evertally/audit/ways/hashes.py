@@ -3,8 +3,8 @@
 Which events of a user come first (encode/content_order.py), which bucket and shard they are in, which items of a long
 event stay (encode/cutting.py): all of it is SipHash-2-4, computed for many messages at once by compiled loops. Here it
 is written once more, in Python's integers, and compared: text by text, row by row, event by event, at lengths on both
-sides of words and of the blocks that loops take at once. Loops are played as Python runs them first, where a step outside
-of an array is an error.
+sides of words and of the blocks that loops take at once. Loops are played as Python runs them first, where a step
+outside of an array is an error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from evertally.encode import content_kernels, cut_kernels
 from evertally.encode.content_order import content_keys, sorted_places, user_buckets
-from evertally.encode.cutting import SecretOrder
+from evertally.encode.cutting import SecretOrder, weight_words
 from evertally.encode.name_index import fixed
 from evertally.encode.siphash import siphash
 from evertally.encode.texts import Texts
@@ -35,7 +35,7 @@ _MANY = 700  # more than the 512 rows that loops take at once
 def wrong_hashes() -> str:
     """What is hashed otherwise than the definition says; nothing, if all is well."""
     with np.errstate(all="ignore"):
-        for look in (_siphash, _texts, _rows, _cuts, _content, _orders):
+        for look in (_siphash, _texts, _rows, _words, _cuts, _content, _orders):
             found = look()
             if found:
                 return found
@@ -158,6 +158,18 @@ def _cuts() -> str:
                 return "of many long events other items stay than the definition says (interpreted)"
             if _order(by_label).kept(starts, code, weight, texts, tick, most).tolist() != stays.tolist():
                 return "of many long events other items stay than the definition of the secret order says"
+    return ""
+
+
+def _words() -> str:
+    """Weights as the order reads them: whole ones as integers, others as the bits of a float, different ones apart."""
+    weights = [1.0, 2.0, -1.0, 0.5, -0.5, 2.5, 1e-9, 2.0**40, 1e300, -1e300, 2e300, -2e300]
+    words = [weight_words([weight, 0.5])[0] for weight in weights]
+    if any(type(word) is not np.int64 for word in words) or len(set(words)) < len(words):
+        return "different weights of an item are one to the secret order, or no words at all"
+    small = [int(weight) if weight.is_integer() else int(np.float64(weight).view(np.int64)) for weight in weights[:8]]
+    if weight_words([1, -7]).tolist() != [1, -7] or [int(word) for word in words[:8]] != small:
+        return "weights of items are read otherwise than the definition of the secret order says"
     return ""
 
 

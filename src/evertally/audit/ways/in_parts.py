@@ -1,8 +1,8 @@
 """The row "in parts": a query that is played in pieces, on several machines or one after the other, against the whole.
 
 Which queries a cluster cuts is not asked here: whatever can be cut is. Slices of columns (slices.py), shards of labels
-(shards.py), buckets of users: a cap or rule that looks at one user alone keeps of the users of a bucket what it keeps of
-them among all. The states of parts lie on a shelf in between.
+(shards.py), buckets of users: a cap that looks at one user alone keeps of the users of a bucket what it keeps of them
+among all. The states of parts lie on a shelf in between.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Which user an event belongs to, and how many events of a user have counted, is decided by hash tables in compiled loops.
 They are compared with Python's own dictionaries here: more names than loops take at once (1,024) and more than twice
-that, lengths around every limit, names that share a hash (sharing.py). Loops are played as Python runs them first, where
-a step outside of an array is an error, and as they are compiled after that, where it is not.
+that, lengths around every limit, names that share a hash (sharing.py). Loops are played as Python runs them first,
+where a step outside of an array is an error, and as they are compiled after that, where it is not.
 """
 
 from __future__ import annotations
@@ -159,7 +159,9 @@ def _coded() -> str:
     for users in (texts, np.array(texts, object), [None, *texts, None], texts[:200]):
         known = {name: i for i, name in enumerate(dict.fromkeys(user for user in users if user is not None))}
         codes_of, names_of = owners(users)
-        if codes_of.tolist() != [-1 if user is None else known[user] for user in users] or names_of.list() != list(known):
+        if codes_of.tolist() != [-1 if user is None else known[user] for user in users] or names_of.list() != list(
+            known
+        ):
             return f"{len(users)} users are others than in a dictionary"
     return ""
 

@@ -1,7 +1,7 @@
 """Shards of labels against the mechanism as a whole, and both against a dictionary.
 
-Labels are many, long, and share hashes; cells come for ticks that are over, for later ones and for ticks that will never
-be, and weigh more than a tick may have. Between batches every shard is put away and taken up.
+Labels are many, long, and share hashes; cells come for ticks that are over, for later ones and for ticks that will
+never be, and weigh more than a tick may have. Between batches every shard is put away and taken up.
 """
 
 from __future__ import annotations

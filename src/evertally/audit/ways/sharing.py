@@ -1,7 +1,7 @@
 """Names that share a hash: found by whoever knows the secret numbers of a table, as the auditor does and nobody else.
 
-The hash of a name is sum_j R_j (byte_j + 1) mod 2^64, so two names that differ by d share it where sum_j R_j d_j = 0 mod
-2^64. Such d with small entries are short vectors of a lattice: with 20 free places about 2^(64/20) long.
+The hash of a name is sum_j R_j (byte_j + 1) mod 2^64, so two names that differ by d share it where sum_j R_j d_j is 0
+mod 2^64. Such d with small entries are short vectors of a lattice: with 20 free places about 2^(64/20) long.
 """
 
 from __future__ import annotations
