@@ -25,7 +25,7 @@ from evertally.errors import EvertallyError
 from evertally.runtime.spec import StreamSpec
 
 _LEAST = {"short": (1, 6), "long": (1, 6, 16)}  # ticks of copies that are tried
-_WAYS = {ways_in.NAME: 1, in_parts.NAME: 6}  # ticks of copies at least
+_WAYS = 6  # ticks of the copies that are played in several ways, at least
 _SHARE, _DOOR, _SUM = "its share of the promise", "neighbours through the door", "all charges together"
 
 
@@ -145,7 +145,7 @@ class SpecAudit:
     def equal_ways(self, name: str, row: str, played: Callable[[Small, int], Report]) -> Report:
         """Ways that must release the same bytes, on a small copy."""
         try:
-            small = small_copy(self._content, self._spec, name, self._made[name], _WAYS[row])
+            small = small_copy(self._content, self._spec, name, self._made[name], _WAYS)
         except EvertallyError as error:
             return Report.not_here(self._made[name], row, f"no small copy of it can be built: {error}")
         return played(small, self._seed)

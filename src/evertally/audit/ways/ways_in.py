@@ -6,7 +6,7 @@ there are three ways that do not depend on loops over columns at all:
 
     piece by piece     each event of a tick by itself, where their sums add up (contract/folding.py)
     those that count   of each user the first events, up to the cap, counted here by a dictionary
-    without somebody   a user who was erased counts no more: the same as one who does not come back
+    without somebody   of a user who was erased no event counts: the same as if he did not come back
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from evertally.runtime.releases import pack
 from evertally.runtime.sieve import stepped
 
 NAME = "ways in"
-_FEW, _MANY, _TICKS = 45, 2900, 3  # events of a tick, ticks
+_FEW, _MANY = 45, 2900  # events of a tick
+_TICKS, _LONGER = 3, 6  # ticks
 _PIECES = 400  # events of a tick that are fed one by one
 
 
@@ -104,17 +105,16 @@ class _Ways:
 
     # -- records -------------------------------------------------------------------------------------------------------
 
-    def _records(self, count: int, strange: bool) -> list[list[Record]]:
+    def _records(self, count: int, strange: bool, ticks: int = 0) -> list[list[Record]]:
         """Some ticks of records; without strange ones of labels and numbers alone."""
         pools = [_plain(pool) if not strange else pool for pool in self._columns.values]
-        ticks = []
-        for tick in range(self._ticks):
+        found = []
+        for tick in range(ticks or self._ticks):
             size = count if tick == 1 or self._ticks == 1 else _FEW
             cells = [self._random.integers(0, len(pool), size).tolist() for pool in pools]
-            ticks.append([self._record(pools, row, i) for i, row in enumerate(zip(*cells, strict=True))])
-            if not pools:
-                ticks[-1] = [{} for _ in range(size)]
-        return ticks
+            rows = zip(*cells, strict=True) if pools else [()] * size
+            found.append([self._record(pools, row, i) for i, row in enumerate(rows)])
+        return found
 
     def _record(self, pools: Sequence[Sequence[Any]], row: Sequence[int], copy: int) -> Record:
         record = Columns(self._columns.names, tuple(map(tuple, pools)), ()).record(tuple(row), copy)
@@ -224,17 +224,21 @@ class _Ways:
 
     def without_somebody(self) -> str:
         """After a user is erased, his events are as good as none."""
-        user = self._small.spec.user_column
-        if user is None or not self._small.made.takes_users or self._ticks < 2:
+        user, ticks = self._small.spec.user_column, min(_LONGER, self._small.ticks)
+        if user is None or not self._small.made.takes_users or ticks < 2:
             return ""
-        records = self._records(_FEW, strange=False)
-        gone = self._columns.values[self._columns.names.index(user)][0]
-        left = [records[0], *([event for event in events if event[user] != gone] for events in records[1:])]
+        left = self._records(_FEW, strange=False, ticks=ticks)
+        # One who was there before, and one who comes for the first time when he is erased already.
+        gone = [self._columns.values[self._columns.names.index(user)][0], "evertally-erased"]
+        left[1:] = [[event for event in events if event[user] != gone[0]] for events in left[1:]]
+        again = [event | {user: name} for event in left[0][:4] for name in gone]
+        records = [left[0], *([*again, *events, *again] for events in left[1:])]
         mechanism, other, found = self._fresh(), self._fresh(), list[tuple[bytes, bytes]]()
         for tick, (events, fewer) in enumerate(zip(records, left, strict=True), start=1):
             if tick == 2:
                 try:
-                    mechanism.erase([gone])
+                    mechanism.erase(gone)
+                    other.erase(gone)
                 except ConfigurationError:
                     return ""  # it says so, and nobody is erased
             both = (mechanism, events), (other, fewer)
