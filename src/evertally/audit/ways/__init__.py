@@ -5,3 +5,5 @@ hashes    the keyed hashes of orders, buckets and cuts, against their definition
 ways_in   the events of a query through every form of column and every door that it has
 in_parts  slices of columns and shards of labels against the mechanism as a whole
 """
+
+METHOD = "equal ways"  # of rows whose ways are equal or not: nothing is played against chance

@@ -14,6 +14,7 @@ import numpy as np
 
 from evertally.audit.report import Report
 from evertally.audit.spec_down.small import Small
+from evertally.audit.ways import METHOD
 from evertally.audit.ways.shards import wrong_cells, wrong_shards
 from evertally.audit.ways.slices import wrong_memory, wrong_slices
 from evertally.checks.shelf import check_shelf
@@ -40,11 +41,11 @@ def in_parts(small: Small, seed: int = 0) -> Report:
         except Exception as error:
             wrong = f"{type(error).__name__} where the whole goes on"
         if wrong:
-            return Report.attack(small.made, NAME, True, f"{what}: {wrong}")
+            return Report.attack(small.made, NAME, True, f"{what}: {wrong}", METHOD)
         looked.append(what)
     if not looked:
         return Report.not_here(small.made, NAME, "it is played as a whole: nothing of it can be cut")
-    return Report.attack(small.made, NAME, False, f"{', '.join(looked)}: the same as the whole")
+    return Report.attack(small.made, NAME, False, f"{', '.join(looked)}: the same as the whole", METHOD)
 
 
 def _looks(small: Small, key: Any) -> Any:

@@ -23,6 +23,7 @@ from evertally.audit.report import Report
 from evertally.audit.spec_down.cells import EACH, Columns, columns_of
 from evertally.audit.spec_down.playing import Record, Records
 from evertally.audit.spec_down.small import Small
+from evertally.audit.ways import METHOD
 from evertally.audit.ways.forms import FORMS, Form, objects
 from evertally.audit.ways.hashes import wrong_hashes
 from evertally.audit.ways.names import crowd, wrong_names
@@ -41,6 +42,8 @@ from evertally.runtime.sieve import stepped
 NAME = "ways in"
 _FEW, _MANY = 45, 2900  # events of a tick
 _TICKS, _LONGER = 3, 6  # ticks
+_SPELLED = (True, 1, "1", 1.0, "2.0", "true")  # labels and numbers in several spellings
+_NUMBERS = 1300  # users who are numbers
 _PIECES = 400  # events of a tick that are fed one by one
 
 
@@ -49,13 +52,20 @@ def ways_in(small: Small, seed: int = 0) -> Report:
     for subject, look in (("names", wrong_names), ("hashes", wrong_hashes)):
         wrong = once("evertally.encode", f"ways in: {subject}", lambda look=look: _tried(look))
         if wrong:
-            return Report.attack(small.made, NAME, True, wrong)
+            return Report.attack(small.made, NAME, True, wrong, METHOD)
     ways = _Ways(small, seed)
-    for look in (ways.forms_of_few, ways.forms_of_many, ways.pieces, ways.those_that_count, ways.without_somebody):
+    for look in (
+        ways.forms_of_few,
+        ways.forms_of_many,
+        ways.numbers,
+        ways.pieces,
+        ways.those_that_count,
+        ways.without_somebody,
+    ):
         wrong = _tried(look)
         if wrong:
-            return Report.attack(small.made, NAME, True, wrong)
-    return Report.attack(small.made, NAME, False, f"{', '.join(ways.looked)}: the same bytes")
+            return Report.attack(small.made, NAME, True, wrong, METHOD)
+    return Report.attack(small.made, NAME, False, f"{', '.join(ways.looked)}: the same bytes", METHOD)
 
 
 def _tried(look: Callable[[], str]) -> str:
@@ -107,7 +117,7 @@ class _Ways:
 
     def _records(self, count: int, strange: bool, ticks: int = 0) -> list[list[Record]]:
         """Some ticks of records; without strange ones of labels and numbers alone."""
-        pools = [_plain(pool) if not strange else pool for pool in self._columns.values]
+        pools = [(*pool, *_SPELLED) if strange else _plain(pool) for pool in self._columns.values]
         found = []
         for tick in range(ticks or self._ticks):
             size = count if tick == 1 or self._ticks == 1 else _FEW
@@ -144,6 +154,21 @@ class _Ways:
         records = self._records(_MANY, strange=False)
         forms = {name: form for name, form in FORMS.items() if name != "one by one"}
         return self._compared(records, "many events", forms)
+
+    def numbers(self) -> str:
+        """Users who are whole numbers, and texts that spell them: as many as tables grow by."""
+        user = self._small.spec.user_column
+        if user is None:
+            return ""
+        spelled = self._records(_MANY, strange=False)
+        spelled = [[event | {user: str(i * i % _NUMBERS)} for i, event in enumerate(events)] for events in spelled]
+        counted = [[event | {user: int(event[user])} for event in events] for events in spelled]
+        known = self._played(spelled, exact=True)
+        for name in ("JSON lines", "Arrow", "codes of a dictionary"):
+            if self._played(counted, FORMS[name], exact=True) != known:
+                return f"users who are numbers, as {name}, release something else than as texts"
+        self.looked.append("numbers")
+        return ""
 
     def _compared(self, records: list[list[Record]], what: str, forms: dict[str, Form]) -> str:
         known = self._played(records, exact=True)
