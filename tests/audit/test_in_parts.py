@@ -20,6 +20,8 @@ from evertally.selection.item_state import ItemState
 from mutation.specs import SPECS
 from spec_text import spec_text
 
+pytestmark = pytest.mark.long
+
 SUMS, ITEMS = spec_text(WARD), spec_text(WORDS, guarantee=DELTA)
 
 

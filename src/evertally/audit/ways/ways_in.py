@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from evertally.audit.known_code import once
 from evertally.audit.report import Report
-from evertally.audit.spec_down.cells import EACH, Columns, columns_of
+from evertally.audit.spec_down.cells import EACH, STRANGE, Columns, columns_of
 from evertally.audit.spec_down.playing import Record, Records
 from evertally.audit.spec_down.small import Small
 from evertally.audit.ways import METHOD
@@ -39,10 +39,13 @@ from evertally.runtime.mechanisms import twins
 from evertally.runtime.releases import pack
 from evertally.runtime.sieve import stepped
 
+Kind = Literal["strange", "spelled", "plain"]
+
 NAME = "ways in"
+_KINDS: tuple[Kind, ...] = ("strange", "spelled", "plain")
 _FEW, _MANY = 45, 2900  # events of a tick
 _TICKS, _LONGER = 3, 6  # ticks
-_SPELLED = (True, 1, "1", 1.0, "2.0", "true")  # labels and numbers in several spellings
+_SPELLED = (True, 1, "1", "true")  # labels in several spellings
 _NUMBERS = 1300  # users who are numbers
 _PIECES = 400  # events of a tick that are fed one by one
 
@@ -86,6 +89,9 @@ class _Ways:
         self._ticks = min(_TICKS, small.ticks)
         self.looked = ["names", "hashes"]
 
+    def _note(self, what: str) -> None:
+        self.looked += [] if what in self.looked else [what]
+
     # -- playing -------------------------------------------------------------------------------------------------------
 
     def _fresh(self) -> Any:
@@ -115,9 +121,9 @@ class _Ways:
 
     # -- records -------------------------------------------------------------------------------------------------------
 
-    def _records(self, count: int, strange: bool, ticks: int = 0) -> list[list[Record]]:
-        """Some ticks of records; without strange ones of labels and numbers alone."""
-        pools = [(*pool, *_SPELLED) if strange else _plain(pool) for pool in self._columns.values]
+    def _records(self, count: int, kind: Kind, ticks: int = 0) -> list[list[Record]]:
+        """Some ticks of records, many in the second one."""
+        pools = [_of_kind(pool, kind) for pool in self._columns.values]
         found = []
         for tick in range(ticks or self._ticks):
             size = count if tick == 1 or self._ticks == 1 else _FEW
@@ -146,12 +152,16 @@ class _Ways:
 
     def forms_of_few(self) -> str:
         """Everything that a column may hold, in every form."""
-        records = self._records(_FEW, strange=True)
-        return self._compared(records, "few events", FORMS) or self._others(records)
+        for kind in _KINDS[:2]:
+            records = self._records(_FEW, kind)
+            wrong = self._compared(records, "few events", FORMS) or self._in_another_order(records)
+            if wrong:
+                return wrong
+        return self._tables()
 
     def forms_of_many(self) -> str:
         """Thousands of plain events, and one strange one among them."""
-        records = self._records(_MANY, strange=False)
+        records = self._records(_MANY, "plain")
         forms = {name: form for name, form in FORMS.items() if name != "one by one"}
         return self._compared(records, "many events", forms)
 
@@ -160,14 +170,14 @@ class _Ways:
         user = self._small.spec.user_column
         if user is None:
             return ""
-        spelled = self._records(_MANY, strange=False)
+        spelled = self._records(_MANY, "plain")
         spelled = [[event | {user: str(i * i % _NUMBERS)} for i, event in enumerate(events)] for events in spelled]
         counted = [[event | {user: int(event[user])} for event in events] for events in spelled]
         known = self._played(spelled, exact=True)
         for name in ("JSON lines", "Arrow", "codes of a dictionary"):
             if self._played(counted, FORMS[name], exact=True) != known:
                 return f"users who are numbers, as {name}, release something else than as texts"
-        self.looked.append("numbers")
+        self._note("numbers")
         return ""
 
     def _compared(self, records: list[list[Record]], what: str, forms: dict[str, Form]) -> str:
@@ -177,24 +187,24 @@ class _Ways:
         for name, form in forms.items():
             if self._played(records, form, exact=True) != known:
                 return f"{what} as {name} release something else than as objects"
-        self.looked.append(what)
+        self._note(what)
         return ""
 
-    def _others(self, records: list[list[Record]]) -> str:
-        """Another order, where the order is that of content; a table, where the statistic takes one."""
+    def _in_another_order(self, records: list[list[Record]]) -> str:
+        """Where the order is that of content."""
         if self._small.spec.order == "content":
             turned = [events[::-1] for events in records]
             if self._played(turned, exact=True) != self._played(records, exact=True):
                 return "events in another order release something else, and their order is that of content"
-            self.looked.append("another order")
-        return self._tables()
+            self._note("another order")
+        return ""
 
     def _tables(self) -> str:
         """Events as a table of columns, as somebody with a data frame hands them over."""
         names = [column.name for column in self._small.query.columns]
         if len(names) < 2 or self._small.made.takes_users:
             return ""
-        records = self._records(_FEW, strange=False)
+        records = self._records(_FEW, "plain")
         mechanism, found = self._fresh(), []
         try:
             for tick, events in enumerate(records, start=1):
@@ -204,15 +214,15 @@ class _Ways:
             return ""  # it takes records, or a table of another shape
         if found != self._played(records, exact=True):
             return "a table of events releases something else than its rows"
-        self.looked.append("tables")
+        self._note("tables")
         return ""
 
     def pieces(self) -> str:
         """Each event by itself: what is read one by one, against what is read at once."""
         if not adds_up(self._small.made):
             return ""
-        for strange in (True, False):
-            records = [tick[:_PIECES] for tick in self._records(_PIECES, strange)]
+        for kind in _KINDS:
+            records = self._records(_PIECES, kind)
             mechanism, found = self._fresh(), []
             for tick, events in enumerate(records, start=1):
                 folded, given = Folded(mechanism, tick), self._given(events)
@@ -223,7 +233,7 @@ class _Ways:
                 found += [self._bytes(folded.release()), mechanism._last_input()]
             if found != self._played(records, exact=True):
                 return "a tick piece by piece releases something else than at once"
-        self.looked.append("pieces")
+        self._note("pieces")
         return ""
 
     def those_that_count(self) -> str:
@@ -232,7 +242,7 @@ class _Ways:
         if not isinstance(cap, UserCap) or user is None or self._small.spec.order == "content":
             return ""
         for count in (_FEW, _MANY):
-            records, counted = self._records(count, strange=True), Counter[str]()
+            records, counted = self._records(count, "strange"), Counter[str]()
             records = [events + events[: count // 2] for events in records]  # users who come again
             left: list[list[Record]] = []
             for events in records:
@@ -244,7 +254,7 @@ class _Ways:
                         left[-1].append(event)
             if self._played(records, restored=True, exact=True) != self._played(left, exact=True):
                 return f"of {len(counted)} users others count than the first {cap.max_events} events of each"
-        self.looked.append("those that count")
+        self._note("those that count")
         return ""
 
     def without_somebody(self) -> str:
@@ -252,7 +262,7 @@ class _Ways:
         user, ticks = self._small.spec.user_column, min(_LONGER, self._small.ticks)
         if user is None or not self._small.made.takes_users or ticks < 2:
             return ""
-        left = self._records(_FEW, strange=False, ticks=ticks)
+        left = self._records(_FEW, "plain", ticks=ticks)
         # One who was there before, and one who comes for the first time when he is erased already.
         gone = [self._columns.values[self._columns.names.index(user)][0], "evertally-erased"]
         left[1:] = [[event for event in events if event[user] != gone[0]] for events in left[1:]]
@@ -271,7 +281,7 @@ class _Ways:
             found.append((self._bytes(one), self._bytes(two)))
         if any(one != two for one, two in found):
             return "a user who was erased, and comes again, releases something else than one who does not"
-        self.looked.append("without somebody")
+        self._note("without somebody")
         return ""
 
 
@@ -279,9 +289,14 @@ def _text(cell: Any) -> str | None:
     return None if cell is None else str(cell)
 
 
-def _plain(pool: Sequence[Any]) -> tuple[Any, ...]:
-    """Labels and whole numbers, and nothing: what compiled ways read; lists where there is nothing else."""
-    found = tuple(
-        cell for cell in pool if cell is None or cell is EACH or (type(cell) in (str, int, float) and cell != 0.5)
-    )
-    return found or tuple(pool)
+def _of_kind(pool: Sequence[Any], kind: Kind) -> tuple[Any, ...]:
+    """All that is tried; labels and numbers in several spellings, of whole numbers and texts alone; or those that are
+    read at once, lists only where there is nothing else."""
+    if kind == "strange":
+        return *pool, *_SPELLED, 1.0, "2.0"
+    plain = tuple(cell for cell in pool if cell is None or cell is EACH or _reads_at_once(cell)) or tuple(pool)
+    return (*(cell for cell in plain if type(cell) is not float), *_SPELLED) if kind == "spelled" else plain
+
+
+def _reads_at_once(cell: Any) -> bool:
+    return type(cell) in (str, int, float) and cell != STRANGE
