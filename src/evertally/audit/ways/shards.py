@@ -18,6 +18,7 @@ from evertally.contract.item_cells import item_cells
 from evertally.encode import ItemTotals
 from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.errors import StateError
+from evertally.selection.item_index import ItemIndex
 from evertally.selection.item_shards import ItemShard, merged, shard_of
 
 _TICKS = 6
@@ -31,7 +32,10 @@ def wrong_shards(mechanism: Any, key: Any) -> str:
     """What shards of a mechanism over unknown labels release that it does not. It has seen no tick, and is used up."""
     plan, worker = mechanism.item_plan(), mechanism._worker()
     ticks = min(_TICKS, plan.horizon)
-    labels = _labels(worker.table._index._multipliers.tolist())
+    pairs = families(worker.table._index._multipliers.tolist())
+    if not all(_apart(ItemIndex(worker.table._source.order), *pair) for pair in pairs):
+        return "two labels that share a hash are taken for one, or one of them for two"
+    labels = _labels(pairs)
     known = defaultdict[bytes, int](int)
     shards = [ItemShard(plan, key, number, _COUNT) for number in range(_COUNT)]
     opened = 0
@@ -63,11 +67,19 @@ def wrong_shards(mechanism: Any, key: Any) -> str:
     return ""
 
 
-def _labels(multipliers: list[int]) -> list[bytes]:
+def _apart(index: ItemIndex, one: bytes, other: bytes) -> bool:
+    """Whether a table of nobody else knows two labels that share a hash as two, and no third."""
+    index.enter(Texts.of_bytes([one]))
+    before = index.find(Texts.of_bytes([one, other])).tolist()
+    index.enter(Texts.of_bytes([other]))
+    return before == [0, -1] and index.find(Texts.of_bytes([other, one])).tolist() == [1, 0]
+
+
+def _labels(pairs: list[tuple[bytes, bytes]]) -> list[bytes]:
     plain = [b"label %d" % (i * i) for i in range(_LABELS)]
     lengths = (1, 7, 8, 9, 16, 17, 255, 256, LONGEST_LABEL - 1, LONGEST_LABEL)
-    pairs = [name for pair in families(multipliers)[-5:] for name in pair]
-    return list(dict.fromkeys([*plain, *(b"z" * length for length in lengths), *pairs]))
+    sharing = [name for pair in pairs for name in pair]
+    return list(dict.fromkeys([*plain, *(b"z" * length for length in lengths), *sharing]))
 
 
 def _batches(plan: Any, ticks: int, labels: list[bytes]) -> Iterator[tuple[int, Cells, list[Counts]]]:
