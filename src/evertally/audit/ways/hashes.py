@@ -251,8 +251,8 @@ def _content() -> str:
                 return f"the buckets of {count} users are not those of their definition"
     lists = [[name, "other"] if i % 2 else name for i, name in enumerate(names)]
     nested = pa.array([cell if isinstance(cell, list) else [cell] for cell in lists])
-    keys = [content_keys([(form, "items")], _KEY) for form in (lists, nested)]
-    if (keys[0] != keys[1]).any() or len(np.unique(keys[0], axis=0)) != len({repr(cell) for cell in lists}):
+    one, other = (content_keys([(form, "items")], _KEY) for form in (lists, nested))
+    if (one != other).any() or len(np.unique(one, axis=0)) != len({repr(cell) for cell in lists}):
         return "lists of labels have other hashes in one form than in another, or one hash for several"
     return ""
 

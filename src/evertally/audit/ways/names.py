@@ -106,9 +106,10 @@ def _found(index: NameIndex, names: Sequence[bytes], compiled: bool, hidden: Any
     if compiled:
         return list(index.find(texts, hidden).tolist())
     numbers = np.empty(len(names), np.int64)
-    here = index._slots, index._data, index._offsets
+    slots, data, offsets = index._slots, index._data, index._offsets
     with np.errstate(all="ignore"):
-        name_kernels.find_names(*fixed(texts), name_index._hashes(texts, 0), *here, hidden, True, numbers)
+        hashes = name_index._hashes(texts, 0)
+        name_kernels.find_names(*fixed(texts), hashes, slots, data, offsets, hidden, True, numbers)
     return list(numbers.tolist())
 
 

@@ -72,7 +72,8 @@ def _apart(index: ItemIndex, one: bytes, other: bytes) -> bool:
     index.enter(Texts.of_bytes([one]))
     before = index.find(Texts.of_bytes([one, other])).tolist()
     index.enter(Texts.of_bytes([other]))
-    return before == [0, -1] and index.find(Texts.of_bytes([other, one])).tolist() == [1, 0]
+    after = index.find(Texts.of_bytes([other, one])).tolist()
+    return [before, after] == [[0, -1], [1, 0]]
 
 
 def _labels(pairs: list[tuple[bytes, bytes]]) -> list[bytes]:

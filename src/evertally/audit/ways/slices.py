@@ -64,8 +64,13 @@ def wrong_slices(mechanism: Any, key: Any) -> str:
 
 def wrong_memory(process: Any) -> str:
     """What the noise remembers must lead to the same noise, and nothing else must be taken for it."""
-    if not isinstance(process, Remembering) or last_tick(process.horizon) < 3:
+    horizon = last_tick(process.horizon)
+    if not isinstance(process, Remembering) or horizon < 3:
         return ""
+    return _other_memory(process)
+
+
+def _other_memory(process: Any) -> str:
     process.seek(2)
     memory, after = process.memory(), process.advance(1)
     process.recall(2, memory)
@@ -93,8 +98,9 @@ def _taken_up(plan: Any, key: Any, first: int, stop: int, states: Sequence[bytes
     return LinearSlice.from_bytes(plan, key, first, stop, states, lazy=lazy)
 
 
-def _columns(cells: Cells) -> list[Any]:
-    return [np.array([cell[i] for cell in cells], np.int64) for i in range(3)]
+def _columns(cells: Cells) -> tuple[Any, Any, Any]:
+    ticks, columns, weights = (np.array([cell[i] for cell in cells], np.int64) for i in range(3))
+    return ticks, columns, weights
 
 
 def _batches(plan: Any, ticks: int, width: int) -> Iterator[tuple[int, Cells, list[list[int]]]]:

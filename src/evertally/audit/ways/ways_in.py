@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -39,10 +40,10 @@ from evertally.runtime.mechanisms import twins
 from evertally.runtime.releases import pack
 from evertally.runtime.sieve import stepped
 
-Kind = Literal["strange", "spelled", "plain"]
+Kind = Literal["strange", "spelled", "plain", "lists", "maps"]
 
 NAME = "ways in"
-_KINDS: tuple[Kind, ...] = ("strange", "spelled", "plain")
+_COLLECTIONS: dict[Kind, type] = {"lists": list, "maps": dict}
 _FEW, _MANY = 45, 2900  # events of a tick
 _TICKS, _LONGER = 3, 6  # ticks
 _SPELLED = (True, 1, "1", "true")  # labels in several spellings
@@ -53,7 +54,7 @@ _PIECES = 400  # events of a tick that are fed one by one
 def ways_in(small: Small, seed: int = 0) -> Report:
     """Plays a copy of a query through all of them."""
     for subject, look in (("names", wrong_names), ("hashes", wrong_hashes)):
-        wrong = once("evertally.encode", f"ways in: {subject}", lambda look=look: _tried(look))
+        wrong = once("evertally.encode", f"ways in: {subject}", partial(_tried, look))
         if wrong:
             return Report.attack(small.made, NAME, True, wrong, METHOD)
     ways = _Ways(small, seed)
@@ -152,7 +153,7 @@ class _Ways:
 
     def forms_of_few(self) -> str:
         """Everything that a column may hold, in every form."""
-        for kind in _KINDS[:2]:
+        for kind in ("strange", "spelled"):
             records = self._records(_FEW, kind)
             wrong = self._compared(records, "few events", FORMS) or self._in_another_order(records)
             if wrong:
@@ -160,10 +161,16 @@ class _Ways:
         return self._tables()
 
     def forms_of_many(self) -> str:
-        """Thousands of plain events, and one strange one among them."""
-        records = self._records(_MANY, "plain")
+        """Thousands of plain events; and hundreds that are all lists, or all maps to weights."""
         forms = {name: form for name, form in FORMS.items() if name != "one by one"}
-        return self._compared(records, "many events", forms)
+        wrong = self._compared(self._records(_MANY, "plain"), "many events", forms)
+        for kind in self._collections():
+            wrong = wrong or self._compared(self._records(_PIECES, kind), kind, forms)
+        return wrong
+
+    def _collections(self) -> list[Kind]:
+        cells = [cell for pool in self._columns.values for cell in pool]
+        return [kind for kind, form in _COLLECTIONS.items() if any(type(cell) is form for cell in cells)]
 
     def numbers(self) -> str:
         """Users who are whole numbers, and texts that spell them: as many as tables grow by."""
@@ -221,7 +228,8 @@ class _Ways:
         """Each event by itself: what is read one by one, against what is read at once."""
         if not adds_up(self._small.made):
             return ""
-        for kind in _KINDS:
+        kinds: list[Kind] = ["strange", "spelled", "plain", *self._collections()]
+        for kind in kinds:
             records = self._records(_PIECES, kind)
             mechanism, found = self._fresh(), []
             for tick, events in enumerate(records, start=1):
@@ -291,9 +299,11 @@ def _text(cell: Any) -> str | None:
 
 def _of_kind(pool: Sequence[Any], kind: Kind) -> tuple[Any, ...]:
     """All that is tried; labels and numbers in several spellings, of whole numbers and texts alone; or those that are
-    read at once, lists only where there is nothing else."""
+    read at once, lists only where there is nothing else; lists and maps alone."""
     if kind == "strange":
         return *pool, *_SPELLED, 1.0, "2.0"
+    if kind in _COLLECTIONS:
+        return tuple(cell for cell in pool if type(cell) is _COLLECTIONS[kind]) or _of_kind(pool, "plain")
     plain = tuple(cell for cell in pool if cell is None or cell is EACH or _reads_at_once(cell)) or tuple(pool)
     return (*(cell for cell in plain if type(cell) is not float), *_SPELLED) if kind == "spelled" else plain
 
