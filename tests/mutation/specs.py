@@ -13,6 +13,7 @@ _WARD: dict[str, Any] = {"column": "ward", "categories": ["north", "south", "att
 _UPDATES = {"action": "ward", "insert": "north", "delete": "south", "id": "patient"}
 _EDGES = {"columns": ["patient", "ward"]}
 _LETTERS = {"column": "ward", "alphabet": ["a", "b"], "sequence": "stream"}
+_TABLE = {"ward": ["north", "south"], "patient": ["p1", "p2"]}
 _PURE, _LOUD, _DELTA = {"epsilon": 1}, {"epsilon": 8}, {"epsilon": 2, "delta": 1e-6}
 _BUSY = {"max_events_per_tick": 4}
 
@@ -76,6 +77,7 @@ SPECS: dict[str, str] = {
     "separated-tree": _users(
         _query("counter", mechanism="tree", column="minutes", max_weight=2, **_RARELY), horizon=24
     ),
+    "content-users": _users(_query("histogram", max_per_event=2, **_WARD), max_events_per_user=3, order="content"),
     "distinct": _users(_query("distinct_users", **_WARD)),
     "active": _users(_query("active_users", windows=[1, 4])),
     "periods": _users(_query("period_users", period=4)),
@@ -107,6 +109,7 @@ SPECS: dict[str, str] = {
     "ahead-gauss": _of(_query("streaming_top_k", k=2, mechanism="meta-gauss", **_WARD), **_BUSY),
     "switches": _of(_query("streaming_top_k", k=2, mechanism="sparse-gumbel", switches=2, **_WARD), _DELTA, **_BUSY),
     "found-users": _users(_query("unknown_histogram", column="ward"), _DELTA, max_events_per_user=2, **_BUSY),
+    "found-lists": _of(_query("unknown_histogram", column="ward", max_per_event=2), _DELTA, **_BUSY),
     # what is present now; graphs, letters, sketches, dashboards
     "dynamic": _of(_query("dynamic_count", lifetimes=9, protects="event", **_UPDATES)),
     "dynamic-wards": _of(_query("dynamic_histogram", mechanism="subtract", **_UPDATES, **_WARD), _LOUD),
@@ -115,6 +118,7 @@ SPECS: dict[str, str] = {
     "degrees": _of(_query("degree_vector", vertices=["north", "south", "p1"], **_EDGES)),
     "substrings": _of(_query("substring_counts", longest=2, **_LETTERS)),
     "sketch": _of(_query("count_sketch", column="patient", watch=["p1", "p2"], width=64)),
+    "tables": _of(_query("group_by", columns=_TABLE, tables=[["ward"], []])),
     "dashboard": _of(_query("dashboard", column="ward", types=["north", "south"], metrics={"both": "all"})),
 }
 

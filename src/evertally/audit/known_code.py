@@ -41,7 +41,8 @@ def _parts(value: Any) -> Iterator[Hashable]:
         yield value.__code__
         yield from (repr(default) for default in value.__defaults__ or ())
     elif isinstance(value, type):
-        for part in vars(value).values():
+        # Annotations come to be when somebody looks at them, and decide nothing.
+        for part in (part for name, part in vars(value).items() if name != "__annotations__"):
             inner = (
                 getattr(part, "fget", None) or getattr(part, "__func__", None) or getattr(part, "func", None) or part
             )

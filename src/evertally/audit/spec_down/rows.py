@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,12 @@ from evertally.audit.spec_down.search import LossSearch
 from evertally.audit.spec_down.small import Small, small_copy
 from evertally.audit.steps import Step
 from evertally.audit.suite import Effort
+from evertally.audit.ways import in_parts, ways_in
 from evertally.errors import EvertallyError
 from evertally.runtime.spec import StreamSpec
 
 _LEAST = {"short": (1, 6), "long": (1, 6, 16)}  # ticks of copies that are tried
+_WAYS = 6  # ticks of the copies that are played in several ways, at least
 _SHARE, _DOOR, _SUM = "its share of the promise", "neighbours through the door", "all charges together"
 
 
@@ -40,7 +42,13 @@ def content_steps(
     """The same of what a file would say."""
     audit = SpecAudit(content, spec, made, effort, seed)
     steps = {
-        name: [Step(_SHARE, partial(audit.share, name)), Step(_DOOR, partial(audit.neighbours, name))] for name in made
+        name: [
+            Step(_SHARE, partial(audit.share, name)),
+            Step(_DOOR, partial(audit.neighbours, name)),
+            Step(ways_in.NAME, partial(audit.equal_ways, name, ways_in.NAME, ways_in.ways_in)),
+            Step(in_parts.NAME, partial(audit.equal_ways, name, in_parts.NAME, in_parts.in_parts)),
+        ]
+        for name in made
     }
     whole = [
         Step(_SUM, audit.total),
@@ -133,6 +141,14 @@ class SpecAudit:
             if found[-1].verdict != "no power here" or found[-1].method == "not here":
                 break
         return max(found, key=lambda report: (not report.passed, report.fraction))
+
+    def equal_ways(self, name: str, row: str, played: Callable[[Small, int], Report]) -> Report:
+        """Ways that must release the same bytes, on a small copy."""
+        try:
+            small = small_copy(self._content, self._spec, name, self._made[name], _WAYS)
+        except EvertallyError as error:
+            return Report.not_here(self._made[name], row, f"no small copy of it can be built: {error}")
+        return played(small, self._seed)
 
     def _in_copy(self, name: str, small: Small) -> Report:
         if small.query.items is not None and small.query.items.one == "item" and "id" not in self._table(small):
