@@ -79,6 +79,7 @@ SPECS: dict[str, str] = {
     ),
     "distinct": _users(_query("distinct_users", **_WARD)),
     "active": _users(_query("active_users", windows=[1, 4])),
+    "active-long": _users(_query("active_users", windows=[28]), horizon=60),
     "periods": _users(_query("period_users", period=4)),
     "retention": _users(_query("retention", period=4, ages=3)),
     # values and cells
@@ -88,13 +89,18 @@ SPECS: dict[str, str] = {
     "variance": _of(_query("running_variance", column="minutes", lower=0, upper=50)),
     "value-quantile": _of(_query("value_quantile", column="minutes", edges=[0, 7, 20.5, 60], q=[0.5])),
     "value-histogram": _of(_query("value_histogram", column="minutes", edges={"from": 1, "to": 64, "ratio": 2})),
-    "weights-sqrt": _of(_query("histogram", weight="minutes", max_weight=2.5, mechanism="sqrt", **_WARD)),
+    "weights-sqrt": _of(
+        _query("histogram", weight="minutes", max_weight=2.5, resolution=0.5, mechanism="sqrt", **_WARD)
+    ),
     "weights-tree": _of(
-        _query("histogram", weight="minutes", max_weight=2.5, mechanism="tree", **_WARD), neighbours="replace"
+        _query("histogram", weight="minutes", max_weight=2.5, resolution=0.5, mechanism="tree", **_WARD),
+        neighbours="replace",
     ),
     "weights-honaker": _of(_query("counter", column="minutes", max_weight=3, mechanism="honaker")),
     "weights-blocks": _of(
-        _query("histogram", weight="minutes", max_weight=2.5, mechanism="pure-blocks", **_WARD), _LOUD, horizon=40
+        _query("histogram", weight="minutes", max_weight=2.5, resolution=0.5, mechanism="pure-blocks", **_WARD),
+        _LOUD,
+        horizon=40,
     ),
     "weights-root": _of(_query("counter", column="minutes", max_weight=3, mechanism="root", workload={"decay": "0.9"})),
     "weights": _of(_query("histogram", weight="minutes", max_weight=2.5, resolution=0.5, **_WARD)),

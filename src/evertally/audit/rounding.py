@@ -249,11 +249,11 @@ def _huge_draws(process: Any, source: PlantedSource, ticks: int) -> None:
 
 def _growing(process: Any, source: PlantedSource, ticks: int) -> None:
     """Every draw as large as what the past adds to it, so that sizes cancel where they are not taken as such."""
-    r, e = process.coefficients, list[int]()
+    r, e = process.coefficients, list[float]()
     for tick in range(1, ticks + 1):
         past = -sum(r[k] * e[-k] for k in range(1, min(len(r), len(e) + 1)))
-        z = min(3 if tick == 1 else past, _HUGE)
-        e.append((z + past) // r[0] + 1)
+        z = min(r[0] if tick == 1 else round(past), _HUGE)
+        e.append((z + past) / r[0])
         _plant(process, source, tick, z)
 
 
@@ -308,7 +308,8 @@ def _wrong_forced(built: Built, plan: Plan, begin: int) -> str | None:
 
 
 def _ties(process: Any, source: PlantedSource, ticks: int) -> None:
-    """Sums as near to a half as integers bring them: every second tick, and all ticks from the middle on."""
+    """Sums as near to a half as integers bring them. The first one is a tie: at tick 1, and in other columns late, when
+    its denominator has grown."""
     if not isinstance(process, FactorProcess | RecursiveProcess):
         return
     # One tick after the other: with the draw of a tick at 0 its sum is known, and moves by first/r_0 for each unit.
@@ -319,7 +320,7 @@ def _ties(process: Any, source: PlantedSource, ticks: int) -> None:
     for column in range(process.columns):
         for tick in range(1, ticks + 1):
             source.plant((process._lane, tick, column), None, 0)
-        for tick in range(1, ticks + 1, 1 + column):
+        for tick in range(1 + column * (ticks // 2), ticks + 1):
             path = path_of(process, source, column, tick)
             assert path is not None
             half = 2 * (path.values[-1] - path.beyond)
