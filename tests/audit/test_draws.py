@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,9 +13,20 @@ from flint import arb
 import evertally as et
 from evertally.audit import audit_mechanism, tails
 from evertally.audit.addresses import wrong_addresses
+from evertally.audit.certificates import wrong_table
 from evertally.audit.draws import draws_attack, laws_of, wrong_draw
 from evertally.audit.tails import Tails, tails_of
-from evertally.noise import DiscreteGaussian, DiscreteLaplace, compiled, kernels, laws, reals, sampler, variates
+from evertally.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    compiled,
+    kernels,
+    laws,
+    quantile,
+    reals,
+    sampler,
+    variates,
+)
 from evertally.noise.reals import RealLaw
 from evertally.privacy._exact import ball
 
@@ -149,6 +161,15 @@ def test_a_bound_of_neighbours_that_is_the_smaller_one_is_found(monkeypatch: pyt
     beside = reals.SideBySide.__init__
     monkeypatch.setattr(reals.SideBySide, "__init__", smaller)
     assert "farther than" in wrong_draw(RealLaw("normal", ""))
+
+
+@pytest.mark.parametrize("kind", ["normal", "laplace"])
+def test_radii_below_their_theorem_are_found(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wrong_table(kind) == ""
+    table = getattr(quantile, "gaussian_quantile" if kind == "normal" else "laplace_quantile")()
+    less = replace(table, radius=table.radius * 0.93)  # sixteen roundings of Horner's rule in place of seventeen
+    monkeypatch.setattr(quantile, "gaussian_quantile" if kind == "normal" else "laplace_quantile", lambda: less)
+    assert "claims less" in wrong_table(kind)
 
 
 def test_far_tails_that_are_cut_too_soon_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def _counter(mechanism: str, guarantee: Any = None, horizon: int | None = 20, **
 
 
 def _active(key: Any) -> Any:
-    return et.ActiveUsers(guarantee=et.ZCDP(0.5), horizon=60, windows=[1, 28], key=key)
+    return et.ActiveUsers(guarantee=et.ZCDP(0.5), horizon=200, windows=[1, 56], key=key)
 
 
 _PURE = et.PureDP(1.0)

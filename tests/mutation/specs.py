@@ -79,7 +79,7 @@ SPECS: dict[str, str] = {
     ),
     "distinct": _users(_query("distinct_users", **_WARD)),
     "active": _users(_query("active_users", windows=[1, 4])),
-    "active-long": _users(_query("active_users", windows=[28]), horizon=60),
+    "active-long": _users(_query("active_users", windows=[56]), horizon=160),
     "periods": _users(_query("period_users", period=4)),
     "retention": _users(_query("retention", period=4, ages=3)),
     # values and cells

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from evertally.audit.addresses import wrong_addresses
 from evertally.audit.attacks import Finding
+from evertally.audit.certificates import wrong_table
 from evertally.audit.game import Factory, take
 from evertally.audit.known_code import once
 from evertally.audit.planted_bits import BITS, PlantedSource
@@ -84,10 +85,18 @@ def wrong_draw(law: Any) -> str:
     ('', '', '')
     """
     if isinstance(law, DiscreteLaplace | DiscreteGaussian):
-        return _wrong_integer(law)
+        return _wrong_integer(law) or _wrong_table_of(law)
     if isinstance(law, RealLaw):
-        return _wrong_real(law.kind)
-    return _wrong_variate(law) if law in ("gumbel", "exponential") else ""
+        return _wrong_real(law.kind) or _wrong_table_of(law)
+    return _wrong_variate(law) or _wrong_table_of(law) if law in ("gumbel", "exponential") else ""
+
+
+def _wrong_table_of(law: Any) -> str:
+    """Of the table that a law is looked up in: narrow Gaussian laws have none, and logarithms share one."""
+    if isinstance(law, DiscreteGaussian) and not law.is_wide():
+        return ""
+    kind = "normal" if isinstance(law, DiscreteGaussian) else getattr(law, "kind", "laplace")
+    return once("evertally.noise", ("table", kind), partial(wrong_table, kind))
 
 
 def _named(law: Any) -> str:

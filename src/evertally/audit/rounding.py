@@ -45,7 +45,7 @@ from evertally.errors import StateError
 
 _ROOMS = ("evertally.noise", "evertally.counting")
 _ROUNDING: tuple[Any, ...] = (honaker, pure_blocks, recursion, sqrt)  # modules that ask `round_half_up`
-_TICKS, _FEW = 70, 24  # whose noise is computed; whose slow ways are taken
+_TICKS, _FEW = 160, 24  # whose noise is computed; whose slow ways are taken
 _MOST_PROCESSES = 6  # of one mechanism
 _LARGEST_BLOCK = 128  # ticks of a table whose least squares are solved
 _HUGE = 2**50 + 2**31 + 5  # a draw that floats hold, and few of its multiples
