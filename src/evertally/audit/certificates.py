@@ -1,9 +1,9 @@
 """Radii of the tables that samplers interpolate in, against what their theorem asks for.
 
 A radius is right for every word, also for the worst one of 2^58 in a cell, which nobody finds by trying. So what it has
-to hold is added up once more (docs/theory/samplers.md, 2 and 8; Higham 2002, 5.1): how far the stored polynomial is from
-the function at some points of the cell, in balls; the roundings of Horner's rule, two for each power that a coefficient
-goes through; and how far the function moves by what is not known of V, where it is steepest.
+to hold is added up once more (docs/theory/samplers.md, 2 and 8; Higham 2002, 5.1): how far the stored polynomial is
+from the function at some points of the cell, in balls; the roundings of Horner's rule, two for each power that a
+coefficient goes through; and how far the function moves by what is not known of V, where it is steepest.
 """
 
 from __future__ import annotations
