@@ -82,13 +82,15 @@ def _wrong_keys() -> str:
     earnest, tried = Key(secret), Key(secret, private=False)
     if not earnest.private or tried.private or simulation(1).private:
         return "a key that is for trials is said to be private, or the other way round"
-    both = [key.source("keys").draws("nodes", _WIDE, [1], 8) for key in (earnest, tried)]
-    if np.intersect1d(*both).size:
+    one, other = (key.source("keys").draws("nodes", _WIDE, [1], 8) for key in (earnest, tried))
+    if np.intersect1d(one, other).size:
         return "a trial shares a draw with a stream"
     for wrong in (secret[:31], secret + b"x", "x" * 32, np.zeros(32, dtype=np.uint8), [1] * 32, None):
         try:
             Key(wrong)  # type: ignore[arg-type]
         except ConfigurationError:
             continue
+        except Exception as error:
+            return f"what is no key ends with {type(error).__name__}, and is not refused"
         return "a key is made of something else than 32 bytes"
     return ""
