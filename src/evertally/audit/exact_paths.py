@@ -25,7 +25,7 @@ from evertally.counting.sqrt import FactorProcess
 from evertally.counting.toeplitz_factor import ToeplitzFactor
 from evertally.counting.tree import TreeProcess
 
-Exact = arb | Fraction
+Exact = Any  # a fraction, or a ball
 _GRID = 2**24  # tables of blocks are integers over it
 
 

@@ -314,7 +314,7 @@ def _ties(process: Any, source: PlantedSource, ticks: int) -> None:
         return
     # One tick after the other: with the draw of a tick at 0 its sum is known, and moves by first/r_0 for each unit.
     factor = getattr(process, "_factor", None)
-    r0 = int(process.coefficients[0] if factor is None else factor.r[0])
+    r0 = int(process.coefficients[0] if isinstance(process, RecursiveProcess) else process._factor.r[0])
     first = 1 if factor is None else int(factor.weights[0]) if getattr(factor, "weights", ()) else 1
     unit = 1 if factor is None else factor.unit
     for column in range(process.columns):
