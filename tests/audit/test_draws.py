@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
+from flint import arb
 
 import evertally as et
-from evertally.audit import audit_mechanism
-from evertally.audit.draws import draws_attack, laws_of, tails_of, wrong_draw
-from evertally.noise import DiscreteGaussian, DiscreteLaplace, kernels, laws, sampler, variates
+from evertally.audit import audit_mechanism, tails
+from evertally.audit.addresses import wrong_addresses
+from evertally.audit.certificates import wrong_table
+from evertally.audit.draws import draws_attack, laws_of, wrong_draw
+from evertally.audit.tails import Tails, tails_of
+from evertally.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    compiled,
+    kernels,
+    laws,
+    quantile,
+    reals,
+    sampler,
+    variates,
+)
 from evertally.noise.reals import RealLaw
+from evertally.privacy._exact import ball
 
 
 def test_laws_are_those_that_are_drawn() -> None:
@@ -29,16 +47,31 @@ def test_laws_are_those_that_are_drawn() -> None:
 )
 def test_the_product_draws_what_its_bits_say(law: DiscreteLaplace | DiscreteGaussian) -> None:
     assert wrong_draw(law) == ""
-    tails = tails_of(law)
-    assert tails is not None
-    assert tails == sorted(tails, reverse=True)
-    variance = 2 * sum((2 * k - 1) * tail for k, tail in enumerate(tails, start=1)) / 2**320 / 2
+    listed = tails_of(law)
+    assert listed is not None
+    assert listed == sorted(listed, reverse=True)
+    variance = 2 * sum((2 * k - 1) * tail for k, tail in enumerate(listed, start=1)) / 2**320 / 2
     assert variance == pytest.approx(law.stddev() ** 2, rel=1e-6)
 
 
-def test_a_law_that_is_too_wide_to_add_up_is_left_to_its_address() -> None:
-    assert tails_of(DiscreteLaplace(2**30)) is None
-    assert wrong_draw(DiscreteLaplace(2**30)) == ""
+@pytest.mark.parametrize(
+    "law",
+    [DiscreteLaplace(2**30), DiscreteGaussian(1100**2), DiscreteGaussian(Fraction(2**60) / 7), DiscreteGaussian(2**80)],
+    ids=lambda law: law.text(),
+)
+def test_a_law_that_is_too_wide_to_list_has_the_tails_of_its_series(law: DiscreteLaplace | DiscreteGaussian) -> None:
+    assert tails_of(law) is None
+    far = Tails(law)
+    assert 2**236 < far.at(far.last) < 2**242, "as far as listed ones"
+    assert wrong_draw(law) == ""
+
+
+@pytest.mark.parametrize("law", [DiscreteLaplace(41), DiscreteGaussian(900**2)], ids=lambda law: law.text())
+def test_both_ways_to_tails_agree(law: DiscreteLaplace | DiscreteGaussian) -> None:
+    listed, far = tails_of(law), Tails(law).last
+    assert listed is not None
+    for k in (1, 2, 17, far // 2, far):
+        assert abs(tails._tail(law, k) - listed[k - 1]) <= 1
 
 
 def _half_a_scale(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,19 +89,38 @@ def _never_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "count_above", above)
 
 
+def _series_of_one_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bernoulli_free(self: laws.DiscreteGaussian, k: int) -> Any:
+        x = (2 * k - 1) / arb(2) / ball(self.sigma_squared).sqrt()
+        return (x / arb(2).sqrt()).erfc()
+
+    monkeypatch.setattr(laws.DiscreteGaussian, "_wide_tail", bernoulli_free)
+
+
+def _a_wide_series_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    tail = laws.DiscreteGaussian._wide_tail
+    monkeypatch.setattr(laws.DiscreteGaussian, "_wide_tail", lambda self, k: tail(self, k) + arb(0, 2.0**-40))
+
+
 def _settled_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampler, "settle", lambda law, first, more: 0)
 
 
 @pytest.mark.parametrize(
     ("plant", "law"),
-    [(_half_a_scale, DiscreteLaplace(3)), (_never_ties, DiscreteGaussian(2)), (_settled_too_soon, DiscreteLaplace(3))],
+    [
+        (_half_a_scale, DiscreteLaplace(3)),
+        (_never_ties, DiscreteGaussian(2)),
+        (_settled_too_soon, DiscreteLaplace(3)),
+        (_series_of_one_term, DiscreteGaussian(5000**2)),
+        (_a_wide_series_that_never_ends, DiscreteGaussian(5000**2)),
+    ],
 )
 def test_mistakes_of_samplers_are_found(plant: Any, law: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sampler.sampler.cache_clear()
     plant(monkeypatch)
     try:
-        assert "its bits say" in wrong_draw(law)
+        assert any(word in wrong_draw(law) for word in ("its bits say", "bits that decide it"))
     finally:
         sampler.sampler.cache_clear()
 
@@ -83,6 +135,57 @@ def test_mistakes_of_variates_are_found(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(variates, "_certified", shifted)
     assert "its bits say" in wrong_draw("gumbel")
+
+
+def _bound_of_the_last(fill: Any) -> Any:
+    def filled(words: Any, coefficients: Any, radius: Any, value: Any, largest: Any, size: Any) -> int:
+        left: int = fill(words, coefficients, radius, value, largest, size)
+        alone = np.empty(len(value))
+        fill(words[:, -1:], coefficients, radius, np.empty((len(value), 1)), alone, np.empty(len(value)))
+        largest[...] = alone
+        return left
+
+    return filled
+
+
+def test_a_bound_that_is_not_of_the_worst_of_a_node_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "fill_reals", _bound_of_the_last(compiled.fill_reals))
+    assert "farther than" in wrong_draw(RealLaw("normal", ""))
+
+
+def test_a_bound_of_neighbours_that_is_the_smaller_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def smaller(self: Any, parts: Any) -> None:
+        beside(self, parts)
+        self.radius = np.min([part.radius for part in parts], axis=0)
+
+    beside = reals.SideBySide.__init__
+    monkeypatch.setattr(reals.SideBySide, "__init__", smaller)
+    assert "farther than" in wrong_draw(RealLaw("normal", ""))
+
+
+@pytest.mark.parametrize("kind", ["normal", "laplace"])
+def test_radii_below_their_theorem_are_found(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wrong_table(kind) == ""
+    table = getattr(quantile, "gaussian_quantile" if kind == "normal" else "laplace_quantile")()
+    less = replace(table, radius=table.radius * 0.93)  # sixteen roundings of Horner's rule in place of seventeen
+    monkeypatch.setattr(quantile, "gaussian_quantile" if kind == "normal" else "laplace_quantile", lambda: less)
+    assert "claims less" in wrong_table(kind)
+
+
+def test_far_tails_that_are_cut_too_soon_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def coarse(refine: Any) -> tuple[float, float]:
+        found = refine(256)
+        high = float(found.mid())
+        return high, 0.0
+
+    monkeypatch.setattr(reals, "_double_of", coarse)
+    assert "two floats" in wrong_draw(RealLaw("laplace", ""))
+
+
+def test_a_trial_key_that_calls_itself_private_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wrong_addresses() == ""
+    monkeypatch.setattr(et.Key, "private", property(lambda key: True))
+    assert "said to be private" in wrong_addresses()
 
 
 def test_every_audit_has_the_row() -> None:

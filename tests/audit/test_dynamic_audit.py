@@ -212,6 +212,9 @@ def test_what_is_planned():
         "bad record",
         "all that is shown",
         "draws",
+        "margins",
+        "undecided",
+        "restored noise",
         "horizon",
         *FAULTS,
     ]

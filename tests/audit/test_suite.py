@@ -45,7 +45,8 @@ def few_games(monkeypatch):
 
 
 COMPUTED = ("closed form", "exact law", "transcript", "exact inputs")
-STATE = {"replay", "restore", "bad record", "all that is shown", "draws", "horizon"}
+ROUNDED = {"margins", "undecided", "restored noise"}
+STATE = {"replay", "restore", "bad record", "all that is shown", "draws", *ROUNDED, "horizon"}
 NOTHING_LOST = "it does not look at data, and loses nothing"
 
 # -- every mechanism -------------------------------------------------------------------------------------------------

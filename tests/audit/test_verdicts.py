@@ -167,7 +167,8 @@ def test_a_mechanism_of_somebody_else_is_played_from_events_to_releases(quick):
 
 # -- nothing vanishes ------------------------------------------------------------------------------------------------
 
-STATE = {"replay", "restore", "bad record", "all that is shown", "draws", "horizon"}
+ROUNDED = {"margins", "undecided", "restored noise"}  # of noise paths, where there are some
+STATE = {"replay", "restore", "bad record", "all that is shown", "draws", *ROUNDED, "horizon"}
 
 
 USER = {"unit": "user", "max_events_per_user": 2, "guarantee": et.ZCDP(0.5), "horizon": 5}
@@ -191,6 +192,9 @@ def test_state_is_attacked_where_users_are_protected(make):
     reports = [run(step) for step in steps]
     assert {report.adversary for report in reports} >= STATE
     for report in reports:
+        if report.adversary in ROUNDED and report.method == "not here":
+            assert "no noise path" in report.stopped
+            continue
         assert (report.method, report.verdict, report.aspect) == ("attack", HOLDS, "state"), report
 
 

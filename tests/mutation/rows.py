@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAKING = "(making)"  # what runs before the first row
 _COMPUTED, _PLAYED, _SECONDS = 5, 5, 40.0  # for one mutant: rows of so many specs, and of so many seconds as traced
 _WEAKER = ("attack", "event", "separation", "hunt", "not here")  # methods of rows in which nothing is computed
-_SOON = ("draws", "overdrawn", "other words")  # attacks that compute
+_SOON = ("draws", "margins", "undecided", "restored noise", "overdrawn", "other words")  # attacks that compute
 # Whose numbers are not 1: taken first among those that execute a line.
 _TELLING = ("weights", "replaced-users", "pure-histogram", "separated-users", "found-users", "two-level", "sum")
 _COMPILED = ("evertally.noise.jit", "evertally.noise.compiled", "evertally.noise.double_words")

@@ -55,6 +55,7 @@ SPECS: dict[str, str] = {
     "replaced": _of(_query("histogram", max_per_event=2, **_WARD), neighbours="replace"),
     "pure-histogram": _of(_query("histogram", max_per_event=2, **_WARD), _LOUD),
     "decay": _of(_query("counter", mechanism="bank", workload={"decay": "0.9"})),
+    "root-endless": _endless(_query("counter", mechanism="root", workload={"decay": "0.7"})),
     "root": _of(_query("counter", mechanism="root", workload={"decay": "0.9"})),
     "window": _of(_query("counter", workload={"window": 3})),
     "toeplitz": _of(_query("counter", workload={"toeplitz": [3, 2, 1]})),
@@ -80,6 +81,7 @@ SPECS: dict[str, str] = {
     "content-users": _users(_query("histogram", max_per_event=2, **_WARD), max_events_per_user=3, order="content"),
     "distinct": _users(_query("distinct_users", **_WARD)),
     "active": _users(_query("active_users", windows=[1, 4])),
+    "active-long": _users(_query("active_users", windows=[56]), horizon=160),
     "periods": _users(_query("period_users", period=4)),
     "retention": _users(_query("retention", period=4, ages=3)),
     # values and cells
@@ -89,6 +91,20 @@ SPECS: dict[str, str] = {
     "variance": _of(_query("running_variance", column="minutes", lower=0, upper=50)),
     "value-quantile": _of(_query("value_quantile", column="minutes", edges=[0, 7, 20.5, 60], q=[0.5])),
     "value-histogram": _of(_query("value_histogram", column="minutes", edges={"from": 1, "to": 64, "ratio": 2})),
+    "weights-sqrt": _of(
+        _query("histogram", weight="minutes", max_weight=2.5, resolution=0.5, mechanism="sqrt", **_WARD)
+    ),
+    "weights-tree": _of(
+        _query("histogram", weight="minutes", max_weight=2.5, resolution=0.5, mechanism="tree", **_WARD),
+        neighbours="replace",
+    ),
+    "weights-honaker": _of(_query("counter", column="minutes", max_weight=3, mechanism="honaker")),
+    "weights-blocks": _of(
+        _query("histogram", weight="minutes", max_weight=2.5, resolution=0.5, mechanism="pure-blocks", **_WARD),
+        _LOUD,
+        horizon=40,
+    ),
+    "weights-root": _of(_query("counter", column="minutes", max_weight=3, mechanism="root", workload={"decay": "0.9"})),
     "weights": _of(_query("histogram", weight="minutes", max_weight=2.5, resolution=0.5, **_WARD)),
     # questions about column sums
     "rebased": _of(_query("max_sum", mechanism="rebased", largest=60, **_WARD), _LOUD, **_BUSY),

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.noise import DiscreteLaplace, item_addresses, keystream, simulation
+from evertally.errors import ConfigurationError
+from evertally.noise import DiscreteLaplace, Key, item_addresses, keystream, simulation
 from evertally.noise.reals import RealLaw
 
 _WIDE = DiscreteLaplace(1 << 40)
@@ -33,7 +34,7 @@ def wrong_addresses() -> str:
     for told, draws in _apart(source):
         if np.unique(draws).size != draws.size:
             return f"{told} share a draw"
-    return _depends(source)
+    return _depends(source) or _wrong_keys()
 
 
 def _apart(source: Any) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -72,4 +73,24 @@ def _depends(source: Any) -> str:
     for node in (1, 2, 256, 257, 1365, 1366, 4097, _MANY - 1):
         if (source.draws("nodes", _WIDE, [node], 3) != many[node - 1]).any():
             return "a draw depends on which other nodes are asked for"
+    return ""
+
+
+def _wrong_keys() -> str:
+    """Whether a key is what it is said to be: the same bytes, tried and in earnest, are two keys."""
+    secret = bytes(range(32))
+    earnest, tried = Key(secret), Key(secret, private=False)
+    if not earnest.private or tried.private or simulation(1).private:
+        return "a key that is for trials is said to be private, or the other way round"
+    one, other = (key.source("keys").draws("nodes", _WIDE, [1], 8) for key in (earnest, tried))
+    if np.intersect1d(one, other).size:
+        return "a trial shares a draw with a stream"
+    for wrong in (secret[:31], secret + b"x", "x" * 32, np.zeros(32, dtype=np.uint8), [1] * 32, None):
+        try:
+            Key(wrong)  # type: ignore[arg-type]
+        except ConfigurationError:
+            continue
+        except Exception as error:
+            return f"what is no key ends with {type(error).__name__}, and is not refused"
+        return "a key is made of something else than 32 bytes"
     return ""

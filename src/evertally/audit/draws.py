@@ -9,34 +9,36 @@ more, in balls of many bits (docs/theory/samplers.md, 1 to 3, 7 and 8; only the 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
 import numpy as np
-from flint import arb, fmpq
+from flint import arb
 from numpy.typing import NDArray
 
 from evertally.audit.addresses import wrong_addresses
 from evertally.audit.attacks import Finding
+from evertally.audit.certificates import wrong_table
 from evertally.audit.game import Factory, take
 from evertally.audit.known_code import once
+from evertally.audit.planted_bits import BITS, PlantedSource
+from evertally.audit.tails import BITS as _BITS
+from evertally.audit.tails import Tails
 from evertally.audit.watching import watched
 from evertally.balls import at_precision
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, sampler, simulation
-from evertally.noise.reals import RealLaw, Reals
+from evertally.noise.reals import RealKind, RealLaw, Reals, SideBySide
 from evertally.noise.source import KeyedSource
 from evertally.noise.variates import AddressedVariates
 
 Words = NDArray[np.uint64]
 More = Callable[[int, int], tuple[int, int]]
 
-_BITS = 320  # of a tail that is written down here
 _FIRST, _SECOND = 63, 127  # bits of V in one word and in two; the lowest bit of the first word is the sign
-_SUMMED = 4000.0  # sigma up to which the tails of a Gaussian are added up
 _BORDERS, _CHANCE = 16, 200  # borders of values that words are put at; words that are not chosen
+_ROUNDS = 8  # of bits that a draw may ask for: what is planted is decided by three
 _SURE = 2.0**-20  # a variate must be known at least so well
 _DOUBLE = 2.0**-98  # what numbers of two floats are known to
 
@@ -83,10 +85,18 @@ def wrong_draw(law: Any) -> str:
     ('', '', '')
     """
     if isinstance(law, DiscreteLaplace | DiscreteGaussian):
-        return _wrong_integer(law)
+        return _wrong_integer(law) or _wrong_table_of(law)
     if isinstance(law, RealLaw):
-        return _wrong_real(law.kind)
-    return _wrong_variate(law) if law in ("gumbel", "exponential") else ""
+        return _wrong_real(law.kind) or _wrong_table_of(law)
+    return _wrong_variate(law) or _wrong_table_of(law) if law in ("gumbel", "exponential") else ""
+
+
+def _wrong_table_of(law: Any) -> str:
+    """Of the table that a law is looked up in: narrow Gaussian laws have none, and logarithms share one."""
+    if isinstance(law, DiscreteGaussian) and not law.is_wide():
+        return ""
+    kind = "normal" if isinstance(law, DiscreteGaussian) else getattr(law, "kind", "laplace")
+    return once("evertally.noise", ("table", kind), partial(wrong_table, kind))
 
 
 def _named(law: Any) -> str:
@@ -96,82 +106,48 @@ def _named(law: Any) -> str:
 # -- integers ----------------------------------------------------------------------------------------------------------
 
 
-def tails_of(law: DiscreteLaplace | DiscreteGaussian) -> list[int] | None:
-    """P(|Z| >= k) for k = 1, 2, ... in units of 2^-320, rounded; None where there are too many to add up."""
-
-    def laplace(scale: arb) -> list[int]:
-        q = (-1 / scale).exp()
-        tail, found = 2 * q / (1 + q), list[int]()
-        while tail > arb(2) ** -80 and len(found) < 40 * _SUMMED:
-            found.append(_whole(tail))
-            tail *= q
-        return found
-
-    def gauss(variance: arb) -> list[int]:
-        weights, step = [arb(1)], (-1 / (2 * variance)).exp()
-        odd, square = step, step * step  # exp(-(2k + 1)/(2 sigma^2)): the ratio of neighbours
-        while weights[-1] > arb(2) ** -340:
-            weights.append(weights[-1] * odd)
-            odd *= square
-        above, found = arb(0), list[arb]()
-        for weight in reversed(weights[1:]):
-            above += 2 * weight
-            found.append(above)
-        whole = 1 + above
-        return [_whole(tail / whole) for tail in reversed(found) if tail > whole * arb(2) ** -80]
-
-    if isinstance(law, DiscreteLaplace):
-        scale = law.scale
-        if scale > _SUMMED:
-            return None
-        return at_precision(3 * _BITS, lambda: laplace(arb(fmpq(scale.numerator, scale.denominator))))
-    variance = law.sigma_squared
-    if variance > _SUMMED**2:
-        return None
-    return at_precision(3 * _BITS, lambda: gauss(arb(fmpq(variance.numerator, variance.denominator))))
-
-
-def _whole(tail: arb) -> int:
-    return int((tail * arb(2) ** _BITS).mid().floor().unique_fmpz())
-
-
 def _wrong_integer(law: DiscreteLaplace | DiscreteGaussian) -> str:
-    tails = tails_of(law)
-    if tails is None:
-        return ""
-    falling = [-tail for tail in tails]  # bisect wants them to rise
+    tails = Tails(law)
     # All bits of V that are planted: at a border from each side, as late as in the third round.
-    planted = [bits for tail in _spread(tails) for bits in _around(tail)]
+    planted = [bits for k in _spread(tails.last) for bits in _around(tails.at(k))]
     planted += [int.from_bytes(simulation(7).mac("words", i.to_bytes(4)), "little") for i in range(_CHANCE)]
     planted = [bits % (1 << _BITS) for bits in planted]
     words = np.array([_words(bits, i) for i, bits in enumerate(planted)], dtype=np.uint64)
 
     def more(i: int, round_: int) -> tuple[int, int]:
+        if round_ > _ROUNDS:
+            raise _EndlessError
         rest = planted[i] << _SECOND << 128 * (round_ - 1)  # behind the first two words, round by round
         part = (rest >> (_BITS - 128)) & ((1 << 128) - 1)
         return part >> 64, part & ((1 << 64) - 1)
 
-    expected = np.array([bisect_left(falling, -bits) for bits in planted])
+    expected = np.array([tails.says(bits) for bits in planted])
     expected *= np.where(np.arange(len(planted)) % 2, -1, 1)
     # Few draws are interpreted, many are compiled; every third few will do: what is undecided is slow in both.
     parts = [("a few", slice(i, i + 8)) for i in range(0, len(words), 24)]
     for told, some in (*parts, ("at once", slice(0, len(words)))):
-        drawn = sampler.draw(law, words[some], _from(more, some.start))
+        try:
+            drawn = sampler.draw(law, words[some], _from(more, some.start))
+        except _EndlessError:
+            return f"a draw of {law.text()} ({told}) is not decided by {_ROUNDS} rounds of bits that decide it"
         if (drawn != expected[some]).any():
             at = int(np.flatnonzero(drawn != expected[some])[0])
             return f"a draw of {law.text()} ({told}) is {drawn[at]} where its bits say {expected[some][at]}"
     return ""
 
 
+class _EndlessError(Exception):
+    """Bits are asked for that nobody needs."""
+
+
 def _from(more: More, first: int) -> More:
     return lambda i, round_: more(first + i, round_)
 
 
-def _spread(tails: Sequence[int]) -> Iterable[int]:
-    """Some of them: the first ones, and others farther and farther out."""
-    last = len(tails) - 1
-    wanted = {round(last ** (i / (_BORDERS - 1))) for i in range(_BORDERS)} if last > 0 else {0}
-    return [tails[i] for i in sorted({*range(min(8, len(tails))), *wanted}) if i <= last]
+def _spread(last: int) -> Iterable[int]:
+    """Some values: the first ones, and others farther and farther out."""
+    wanted = {round(last ** (i / (_BORDERS - 1))) for i in range(_BORDERS)} if last > 1 else {1}
+    return [k for k in sorted({*range(1, min(8, last) + 1), *wanted}) if k <= last]
 
 
 def _around(tail: int) -> list[int]:
@@ -205,25 +181,69 @@ def _uniform(words: Words, i: int, bits: int, *, signed: bool) -> arb:
     return arb(((first >> 1 if signed else first) << 64) | second) / arb(2) ** bits
 
 
-def _wrong_real(kind: str) -> str:
+def _wrong_real(kind: RealKind) -> str:
     words = _real_words()
-    reals = Reals(kind, words.reshape(-1, 1, 2), lambda i, j, round_: (0, 0))  # type: ignore[arg-type]
-    doubles = reals.doubles()
+    near_one = words[: len(words) // 62][-4:]  # of the first octave: small numbers, that are known best
+    told = _wrong_reals(kind, words.reshape(-1, 1, 2))
+    # Numbers of a node share a bound, which is that of the worst: wherever it stands.
+    for column in (0, 1, 2):
+        mixed = np.broadcast_to(near_one[0], (len(words), 3, 2)).copy()
+        mixed[:, column] = words
+        told = told or _wrong_reals(kind, mixed[:: 7 if column else 1])
+    return told or _wrong_tails(kind)
+
+
+def _wrong_reals(kind: RealKind, words: Words) -> str:
+    nodes, columns = words.shape[:2]
+    reals = Reals(kind, words, _no_more)
+    parts = [Reals(kind, words[:, j : j + 1], _no_more) for j in range(columns)]
+    beside = SideBySide(parts) if columns > 1 else reals
+    doubles = beside.doubles()
 
     def wrong() -> str:
-        for i in range(len(words)):
-            v, sign = _uniform(words, i, _SECOND, signed=True), -1 if int(words[i, 0]) & 1 else 1
-            radius = float(reals.radius[i])
-            if not radius < _SURE:
-                return f"a {kind} number is known to {radius:.0e} only"
-            if not _lies(kind, v, arb(sign * float(reals.value[i, 0])), arb(radius)):
-                return f"a {kind} number is farther than {radius:.0e} from what its bits say"
-            twofold = arb(sign * float(doubles.high[i, 0])) + arb(sign * float(doubles.low[i, 0]))
-            if not _lies(kind, v, twofold, arb(_DOUBLE)):
-                return f"a {kind} number of two floats is farther than 2^-98 from what its bits say"
+        for i in range(nodes):
+            for j in range(columns):
+                v, sign = _uniform(words[:, j], i, _SECOND, signed=True), -1 if int(words[i, j, 0]) & 1 else 1
+                for known in (reals, beside):
+                    radius, value = float(known.radius[i]), float(known.value[i, j])
+                    if not radius < _SURE:
+                        return f"a {kind} number is known to {radius:.0e} only"
+                    if not _lies(kind, v, arb(sign * value), arb(radius)):
+                        return f"a {kind} number is farther than {radius:.0e} from what its bits say"
+                    if abs(value) > float(known.size[i]):
+                        return f"a {kind} number is larger than is said of all of its node"
+                twofold = arb(sign * float(doubles.high[i, j])) + arb(sign * float(doubles.low[i, j]))
+                if not _lies(kind, v, twofold, arb(_DOUBLE)):
+                    return f"a {kind} number of two floats is farther than 2^-98 from what its bits say"
         return ""
 
     return at_precision(_BITS, wrong)
+
+
+def _no_more(i: int, j: int, round_: int) -> tuple[int, int]:
+    return 0, 0
+
+
+def _wrong_tails(kind: RealKind) -> str:
+    """Numbers so large that the bits of their first rounds are all zero."""
+    source, law = PlantedSource(), RealLaw(kind, "tails")
+    sizes = (5.7, 8.5, 11.2, 12.9, 16.4, 20.3) if kind == "normal" else (17.3, 36.9, 60.1, 87.2, 140.3, 210.4)
+    for node, size in enumerate(sizes):
+        source.plant(("tails", node, 0), kind, arb(size) * (-1) ** node)
+    reals = source.reals("tails", law, range(len(sizes)))
+    doubles = reals.doubles()
+
+    def wrong() -> str:
+        for node in range(len(sizes)):
+            exact, radius = source.variate("tails", law, node, 0), arb(float(reals.radius[node]))
+            if abs(exact - arb(float(reals.value[node, 0]))) > radius or not radius < arb(_SURE):
+                return f"a {kind} number of the far tail is not within {float(radius):.0e} of what its bits say"
+            twofold = arb(float(doubles.high[node, 0])) + arb(float(doubles.low[node, 0]))
+            if abs(exact - twofold) > arb(_DOUBLE):
+                return f"a {kind} number of two floats is farther than 2^-98 from what its bits say"
+        return ""
+
+    return at_precision(BITS, wrong)
 
 
 def _lies(kind: str, v: arb, value: arb, radius: arb) -> bool:

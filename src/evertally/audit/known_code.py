@@ -10,16 +10,17 @@ from typing import Any
 _right: set[Hashable] = set()
 
 
-def once(package: str, subject: Hashable, wrong: Callable[[], str]) -> str:
-    """What is wrong with a subject, by a look that depends on it and on the code of a package alone. What was right is
-    not looked at again in this process, unless a function, a class or a constant of the package has changed since:
-    the many queries of an audit share their samplers.
+def once(package: str | tuple[str, ...], subject: Hashable, wrong: Callable[[], str]) -> str:
+    """What is wrong with a subject, by a look that depends on it and on the code of some packages alone. What was right
+    is not looked at again in this process, unless a function, a class or a constant of them has changed since: the many
+    queries of an audit share their samplers.
 
     >>> looked = []
     >>> [once("evertally.noise", "doctest", lambda: looked.append("once") or "") for _ in range(2)], looked
     (['', ''], ['once'])
     """
-    known = (package, subject, tuple(_code(package)))
+    packages = (package,) if isinstance(package, str) else package
+    known = (packages, subject, tuple(part for name in packages for part in _code(name)))
     if known in _right:
         return ""
     found = wrong()

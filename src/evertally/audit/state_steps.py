@@ -26,6 +26,7 @@ from evertally.audit.owned import inputs_of as owned_inputs
 from evertally.audit.owned import is_owned, keyed_rule
 from evertally.audit.presence import is_presence
 from evertally.audit.report import Report
+from evertally.audit.rounding import margins_attack, restored_noise_attack, undecided_attack
 from evertally.audit.shown import order_attack, shown_attack
 from evertally.audit.sketches import inputs_of as labels_sent
 from evertally.audit.sketches import is_sketch
@@ -74,6 +75,9 @@ def state_steps(factory: Factory, model: Any) -> list[Step]:
         ("bad record", lambda: attacks.bad_record_attack(factory, forms=_looks_alike(model))),
         ("all that is shown", lambda: shown_attack(factory, *_far_apart(model, inputs))),
         ("draws", lambda: draws_attack(factory, inputs[:2])),
+        ("margins", lambda: margins_attack(factory, inputs[:2])),
+        ("undecided", lambda: undecided_attack(factory, inputs[:2])),
+        ("restored noise", lambda: restored_noise_attack(factory, inputs[:2])),
     ]
     if _plain_items(model):
         played.append(("order", lambda: order_attack(factory, [["one"] * _ENOUGH, ["two"] * _ENOUGH])))
@@ -130,6 +134,9 @@ def linear_state_steps(factory: Factory, model: Linear) -> list[Step]:
         ("bad record", lambda: attacks.bad_record_attack(short, forms=alike)),
         ("all that is shown", lambda: shown_attack(short, inputs[:2], [inputs[3]] * 2)),
         ("draws", lambda: draws_attack(factory, inputs[:2])),
+        ("margins", lambda: margins_attack(factory, inputs[:2])),
+        ("undecided", lambda: undecided_attack(factory, inputs[:2])),
+        ("restored noise", lambda: restored_noise_attack(factory, inputs[:2])),
     ]
     steps = [*attack_steps(copy, found), _horizon_step(short, copy, inputs[3])]
     if by_column(model):
