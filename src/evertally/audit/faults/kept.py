@@ -156,7 +156,9 @@ class Plays:
                     # With a batch that waits; the log of SQLite is folded into the file, which is then the stream.
                     calm.send(live, tick)
                     live.abandon()
-                    calm.copy("early" if tick == self._early else "late")
+                    for name, moment in (("early", self._early), ("late", self._late)):
+                        if tick == moment:
+                            calm.copy(name)
                     live = calm.open()
                 calm.play(live, tick)
         finally:
@@ -302,6 +304,8 @@ class Plays:
         except EvertallyError:
             return True
         try:
+            if live.released < self._late - 1:
+                raise Leak(f"{change}: the stream goes on after tick {live.released}: later ones would come again")
             hurt.play(live, self._ticks)
         except EvertallyError:
             return True
@@ -327,7 +331,7 @@ class Plays:
             raise Leak(f"an undisturbed output is said to be wrong: {found[0]}")
         if json.loads(lines[0])["tick"] < json.loads(lines[-1])["tick"]:
             self._forged(known, head, lines)
-        if not known.checked({**head, "tick": head["tick"] - 1}, self._calm.folder / OUTPUT).problems:
+        if not known.checked({**head, "more": 1}, self._calm.folder / OUTPUT).problems:
             raise Leak("a head that nobody has signed is taken")
         return "the signed head fits the output, and no other"
 
