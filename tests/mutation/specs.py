@@ -11,6 +11,7 @@ from spec_text import spec_text
 
 _WARD: dict[str, Any] = {"column": "ward", "categories": ["north", "south", "attic"]}
 _UPDATES = {"action": "ward", "insert": "north", "delete": "south", "id": "patient"}
+_SIGNED = {"weight": "minutes", "max_weight": 2, "signed": True, "resolution": 1}
 _EDGES = {"columns": ["patient", "ward"]}
 _LETTERS = {"column": "ward", "alphabet": ["a", "b"], "sequence": "stream"}
 _PURE, _LOUD, _DELTA = {"epsilon": 1}, {"epsilon": 8}, {"epsilon": 2, "delta": 1e-6}
@@ -69,6 +70,11 @@ SPECS: dict[str, str] = {
     # users
     "capped-users": _users(_query("histogram", **_WARD), max_events_per_user=3),
     "replaced-users": _users(_query("counter"), {"epsilon": 2}, max_events_per_user=2, neighbours="replace"),
+    "signed-users": _users(
+        _query("histogram", **_SIGNED, **_WARD),
+        max_events_per_user=2,
+        neighbours="replace",
+    ),
     "separated-users": _users(
         _query("counter", mechanism="banded", column="minutes", max_weight=2, **_RARELY), horizon=24
     ),
@@ -87,6 +93,11 @@ SPECS: dict[str, str] = {
     "variance": _of(_query("running_variance", column="minutes", lower=0, upper=50)),
     "value-quantile": _of(_query("value_quantile", column="minutes", edges=[0, 7, 20.5, 60], q=[0.5])),
     "value-histogram": _of(_query("value_histogram", column="minutes", edges={"from": 1, "to": 64, "ratio": 2})),
+    "signed-independent": _of(
+        _query("vector_counter", column="ward", columns=["north"], **_SIGNED),
+        {"rho": 0.5, "adversary": "oblivious"},
+        neighbours="independent",
+    ),
     "weights": _of(_query("histogram", weight="minutes", max_weight=2.5, resolution=0.5, **_WARD)),
     # questions about column sums
     "rebased": _of(_query("max_sum", mechanism="rebased", largest=60, **_WARD), _LOUD, **_BUSY),

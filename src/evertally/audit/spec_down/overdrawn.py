@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from fractions import Fraction
 from typing import Any
 
@@ -160,7 +161,22 @@ def _units(guarantee: Guarantee) -> str:
         except ConfigurationError:
             continue
         return f"a stream takes one query that hides {order[0]}s, and then one that hides {order[1]}s"
-    return ""
+    # Columns that each change in an event of their own are not those of one user.
+    users: Any = {"unit": "user", "max_events_per_user": 2, "neighbours": "independent"}
+    try:
+        Stream("audit", guarantee=_oblivious(guarantee), horizon=2, key=simulation(0), **users).add(
+            Counter, share="1/4"
+        )
+    except ConfigurationError:
+        return ""
+    return "a stream takes independent neighbours of users, for which nothing is proved"
+
+
+def _oblivious(guarantee: Guarantee) -> Guarantee:
+    """The same promise for streams that are fixed beforehand."""
+    made = copy(guarantee)
+    object.__setattr__(made, "adversary", "oblivious")
+    return made
 
 
 def _at_once(guarantee: Guarantee) -> str:
