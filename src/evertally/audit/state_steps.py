@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evertally.applications.dashboard import Dashboard, GroupBy
-from evertally.audit import attacks, questions, whitebox
+from evertally.audit import at_once, attacks, questions, whitebox
 from evertally.audit.active import is_active
 from evertally.audit.amounts import largest_amount, of_amounts
 from evertally.audit.applications import is_encoded, world_of
@@ -74,6 +74,7 @@ def state_steps(factory: Factory, model: Any) -> list[Step]:
         ("bad record", lambda: attacks.bad_record_attack(factory, forms=_looks_alike(model))),
         ("all that is shown", lambda: shown_attack(factory, *_far_apart(model, inputs))),
         ("draws", lambda: draws_attack(factory, inputs[:2])),
+        (at_once.NAME, lambda: at_once.at_once_attack(factory, inputs)),
     ]
     if _plain_items(model):
         played.append(("order", lambda: order_attack(factory, [["one"] * _ENOUGH, ["two"] * _ENOUGH])))
@@ -130,6 +131,7 @@ def linear_state_steps(factory: Factory, model: Linear) -> list[Step]:
         ("bad record", lambda: attacks.bad_record_attack(short, forms=alike)),
         ("all that is shown", lambda: shown_attack(short, inputs[:2], [inputs[3]] * 2)),
         ("draws", lambda: draws_attack(factory, inputs[:2])),
+        (at_once.NAME, lambda: at_once.at_once_attack(short, inputs)),
     ]
     steps = [*attack_steps(copy, found), _horizon_step(short, copy, inputs[3])]
     if by_column(model):
