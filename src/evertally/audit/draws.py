@@ -23,6 +23,7 @@ from evertally.audit.addresses import wrong_addresses
 from evertally.audit.attacks import Finding
 from evertally.audit.game import Factory, take
 from evertally.audit.known_code import once
+from evertally.audit.leaders import wrong_leader
 from evertally.audit.watching import watched
 from evertally.balls import at_precision
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, sampler, simulation
@@ -255,4 +256,4 @@ def _wrong_variate(kind: str) -> str:
                 return f"a {kind} number is known to {upper - lower:.0e} only"
         return ""
 
-    return at_precision(_BITS, wrong)
+    return at_precision(_BITS, wrong) or wrong_leader()
