@@ -107,6 +107,7 @@ SPECS: dict[str, str] = {
     "two-level": _of(_query("top_k", k=2, mechanism="two-level", largest=60, **_WARD), {"epsilon": 40}, **_BUSY),
     "intervals": _of(_query("top_k_select", k=2, mechanism="intervals", **_WARD), _LOUD, **_BUSY),
     "sparse": _of(_query("counter", mechanism="sparse", largest=60), _LOUD, **_BUSY),
+    "sparse-long": _of(_query("counter", mechanism="sparse"), _LOUD, horizon=100_000, max_events_per_tick=50),
     "questions": _of(_query("max_sum", **_WARD), _LOUD, **_BUSY),
     "recompute": _of(_query("sum_select", mechanism="recompute", **_WARD), _LOUD, **_BUSY),
     # labels
@@ -114,6 +115,7 @@ SPECS: dict[str, str] = {
     "found-limited": _of(_query("unknown_histogram", column="ward", max_labels=2000), _DELTA, **_BUSY),
     "found-meta": _of(_query("unknown_top_k", k=2, column="ward", mechanism="meta"), _DELTA, **_BUSY),
     "found-blocks": _of(_query("unknown_histogram", column="ward", mechanism="meta", max_per_event=2), _DELTA, **_BUSY),
+    "found-heavy": _of(_query("unknown_histogram", column="ward", mechanism="meta", max_weight=3), _DELTA, **_BUSY),
     "ahead": _of(_query("streaming_top_k", k=2, mechanism="meta", **_WARD), **_BUSY),
     "ahead-gauss": _of(_query("streaming_top_k", k=2, mechanism="meta-gauss", **_WARD), **_BUSY),
     "switches": _of(_query("streaming_top_k", k=2, mechanism="sparse-gumbel", switches=2, **_WARD), _DELTA, **_BUSY),
