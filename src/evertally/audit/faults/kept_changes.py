@@ -100,9 +100,8 @@ def _edited(rows: list[Row], columns: list[str]) -> Iterator[tuple[str, list[Row
             "the contents of two rows swapped",
             [(rows[0][0], *rows[-1][1:]), *rows[1:-1], (rows[-1][0], *rows[0][1:])],
         )
-    number = next((i for i, cell in enumerate(rows[-1]) if isinstance(cell, int)), None)
-    if number is not None:
-        last = rows[-1]
+    last = rows[-1]
+    for number in [i for i, cell in enumerate(last) if isinstance(cell, int)][:1]:
         yield "a row twice", [*rows, (*last[:number], last[number] + 1, *last[number + 1 :])]
 
 
