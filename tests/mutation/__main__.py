@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="at most so many mutants that have no verdict yet")
     parser.add_argument("--sample", type=int, default=SAMPLE, help="size of the sample, over all rooms")
     parser.add_argument("--forks", action="store_true", help="leave open what forks do not catch, for another run")
+    parser.add_argument("--seconds", type=float, help="audits: of work for one mutant, in place of 120 (short) or 300")
     parser.add_argument("--workers", type=int, default=1, help="audits at once")
     parser.add_argument("--only", action="append", help="the mutant of this name, judged again")
     parser.add_argument("--places", action="append", help="map: only tests below this folder")
@@ -50,7 +51,7 @@ def main() -> None:
             rest = [m for m in chosen if m.id not in equivalent]
             if "audit" in judge:  # what may cost privacy comes first
                 rest.sort(key=lambda m: m.id in harmless)
-            _judge(undecided(rest, results, judge)[: options.limit], judge, results, options.forks, options.workers)
+            _judge(undecided(rest, results, judge)[: options.limit], judge, results, options)
     text = markdown(chosen, results, equivalent, harmless)
     if options.what in ("run", "table"):
         print(text)
@@ -69,19 +70,19 @@ def _map(places: Sequence[str], long: bool, *, audits: bool) -> None:
         trace_audits(3600)
 
 
-def _judge(mutants: Sequence[Mutant], judge: str, results: Results, forks_alone: bool, workers: int) -> None:
+def _judge(mutants: Sequence[Mutant], judge: str, results: Results, options: argparse.Namespace) -> None:
     if judge in ("tests", "conformance"):
         covered = Map.read()
         by_forks(mutants, covered, results, judge)
         mutants = undecided(mutants, results, judge)
-        if forks_alone or not mutants:
+        if options.forks or not mutants:
             return
         world = World(cache_folder() / "world")
         for mutant in mutants:
             results.say(mutant.id, judge, in_the_world(mutant, world, covered, judge))
             print(mutant, results.of(mutant, judge), flush=True)
         return
-    by_audits(mutants, results, judge.split()[0], workers)
+    by_audits(mutants, results, judge.split()[0], options.workers, options.seconds)
 
 
 if __name__ == "__main__":

@@ -16,21 +16,23 @@ from mutation.rows import affected, traced_file
 from mutation.specs import SPECS
 from mutation.world import is_compiled
 
-_WORK = {"short": 60.0, "long": 240.0}  # seconds of work for one mutant, after which no further row is begun
+WORK = {"short": 120.0, "long": 300.0}  # seconds of work for one mutant, after which no further row is begun
 
 
 def trace_audits(seconds: float) -> None:
-    """Runs the short audit of every spec on the product, and keeps which lines each row executes."""
+    """Runs the short audit of every spec on the product, and keeps which lines each row executes: of specs that were
+    traced before, only what has changed since."""
     for name in SPECS:
-        if not traced_file(name).is_file():
-            call = [sys.executable, "-m", "mutation.rows", name, str(traced_file(name))]
-            subprocess.run(call, env=_environment(), cwd=ROOT, timeout=seconds, check=True)
+        call = [sys.executable, "-m", "mutation.rows", name, str(traced_file(name))]
+        subprocess.run(call, env=_environment(), cwd=ROOT, timeout=seconds, check=True)
 
 
-def by_audits(mutants: Sequence[Mutant], results: Results, effort: str, workers: int = 1) -> None:
+def by_audits(
+    mutants: Sequence[Mutant], results: Results, effort: str, workers: int = 1, seconds: float | None = None
+) -> None:
     """Judges in forks of processes that have the product loaded; then, what cannot be planted there, in forks that
     import it changed. Verdicts are written down as they come."""
-    judge = f"{effort} audit"
+    judge, limit = f"{effort} audit", seconds or WORK[effort]
     whole = all(traced_file(name).is_file() for name in SPECS)
     left = []
     for mutant in mutants:
@@ -38,18 +40,18 @@ def by_audits(mutants: Sequence[Mutant], results: Results, effort: str, workers:
         if effort == "long" and before is not None and before.caught:
             # A long audit has the rows of the short one, with more games and longer copies.
             results.say(mutant.id, judge, before)
-        elif affected(mutant, compiled=is_compiled(mutant)):
+        elif affected(mutant, limit, compiled=is_compiled(mutant)):
             left.append(mutant)
         elif whole:
             results.say(mutant.id, judge, Verdict("not covered"))
     known = {mutant.id: mutant for mutant in left}
     open_ = []
-    for said in _answers("planted", [m for m in left if not is_compiled(m)], effort, workers):
+    for said in _answers("planted", [m for m in left if not is_compiled(m)], effort, workers, limit):
         if said["answer"] == "not here":
             open_.append(known[said["id"]])
         else:
             _note(said, results, judge)
-    for said in _answers("imported", [*open_, *(m for m in left if is_compiled(m))], effort, workers):
+    for said in _answers("imported", [*open_, *(m for m in left if is_compiled(m))], effort, workers, limit):
         _note(said, results, judge)
 
 
@@ -73,14 +75,14 @@ def _note(said: dict[str, Any], results: Results, judge: str) -> None:
     print(said["id"], judge, verdict.word, verdict.by, verdict.seconds, flush=True)
 
 
-def _answers(mode: str, mutants: Sequence[Mutant], effort: str, workers: int) -> Iterator[dict[str, Any]]:
+def _answers(mode: str, mutants: Sequence[Mutant], effort: str, workers: int, limit: float) -> Iterator[dict[str, Any]]:
     """What the forks say, as they say it."""
     if not mutants:
         return
     folder = cache_folder() / "audit-forks"
     folder.mkdir(exist_ok=True)
     asked, answers = (folder / f"{mode}-{effort}-{os.getpid()}.{end}" for end in ("json", "jsonl"))
-    asked.write_text(json.dumps([_job(mutant, effort) for mutant in mutants]), encoding="utf-8")
+    asked.write_text(json.dumps([_job(mutant, effort, limit) for mutant in mutants]), encoding="utf-8")
     answers.write_text("", encoding="utf-8")
     call = [sys.executable, "-m", "mutation.audit_forks", mode, str(asked), str(answers), str(workers)]
     with (folder / f"{mode}-{effort}-{os.getpid()}.log").open("w") as log:
@@ -88,7 +90,7 @@ def _answers(mode: str, mutants: Sequence[Mutant], effort: str, workers: int) ->
     yield from as_they_come(process, answers)
 
 
-def _job(mutant: Mutant, effort: str) -> dict[str, Any]:
+def _job(mutant: Mutant, effort: str, limit: float) -> dict[str, Any]:
     compiled = is_compiled(mutant)
     return {
         "id": mutant.id,
@@ -97,8 +99,8 @@ def _job(mutant: Mutant, effort: str) -> dict[str, Any]:
         "product": (ROOT / "src" / mutant.file).read_text(encoding="utf-8"),
         "compiled": compiled,
         "effort": effort,
-        "specs": affected(mutant, compiled=compiled),
-        "seconds": _WORK[effort],
+        "specs": affected(mutant, limit, compiled=compiled),
+        "seconds": limit,
     }
 
 

@@ -20,17 +20,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from mutation.choose import Mutant
-from mutation.covering import cache_folder, in_no_function
+from mutation.choose import ROOMS, ROOT, Mutant
+from mutation.covering import cache_folder, digest, in_no_function
 from mutation.specs import SPECS, written
 
 if TYPE_CHECKING:
     from evertally.audit.steps import Step
 
 MAKING = "(making)"  # what runs before the first row
-_COMPUTED, _PLAYED, _SECONDS = 5, 5, 40.0  # for one mutant: rows of so many specs, and of so many seconds as traced
+_COMPUTED, _PLAYED = 8, 8  # for one mutant: rows of so many specs
 _WEAKER = ("attack", "event", "separation", "hunt", "not here")  # methods of rows in which nothing is computed
 _SOON = ("draws", "margins", "undecided", "restored noise", "overdrawn", "other words")  # attacks that compute
+_SAME = ("overdrawn", "other words", "kept in a store", "its share of the promise", "all charges together")
 # Whose numbers are not 1: taken first among those that execute a line.
 _TELLING = ("weights", "replaced-users", "pure-histogram", "separated-users", "found-users", "two-level", "sum")
 _COMPILED = ("evertally.noise.jit", "evertally.noise.compiled", "evertally.noise.double_words")
@@ -103,7 +104,8 @@ def judged(spec: str, effort: str, asked: Asked | None, until: float = math.inf)
 
 
 def _picked(steps: dict[Place, Step], asked: Asked | None, effort: str) -> list[tuple[Place, Step]]:
-    """The rows that were asked for. A long audit has others besides: all but those that do not meet the line."""
+    """The rows that were asked for. A long audit has others besides: all but those that do not meet the line, and those
+    that are the same as in a short one."""
     if asked is None:
         return list(steps.items())
     order = {name: number for number, name in enumerate(asked["names"])}
@@ -111,7 +113,8 @@ def _picked(steps: dict[Place, Step], asked: Asked | None, effort: str) -> list[
     found = [
         (place, step)
         for place, step in steps.items()
-        if step.name in order or (effort == "long" and step.name not in left)
+        if (step.name in order or (effort == "long" and step.name not in left))
+        and not (effort == "long" and step.name in _SAME)
     ]
     return sorted(found, key=lambda one: order.get(one[1].name, len(order)))
 
@@ -132,9 +135,9 @@ def _known(name: str) -> dict[str, Any] | None:
     return found
 
 
-def affected(mutant: Mutant, *, compiled: bool) -> list[tuple[str, Asked]]:
+def affected(mutant: Mutant, seconds: float, *, compiled: bool) -> list[tuple[str, Asked]]:
     """What is played: specs with rows that execute the line. First what is computed, of several specs, then attacks and
-    games of some of them."""
+    games of some of them, of so many seconds as they were traced."""
     lines = set(range(mutant.line, mutant.line + mutant.before.count("\n") + 1))
     anywhere = in_no_function(mutant)
     found: list[tuple[str, list[Row]]] = []
@@ -152,7 +155,7 @@ def affected(mutant: Mutant, *, compiled: bool) -> list[tuple[str, Asked]]:
         if rows or everywhere:
             found.append((name, sorted(rows, key=lambda row: row.seconds)))
     found.sort(key=lambda one: _order(mutant, *one))
-    return [(name, _asked(name, rows)) for name, rows in _within(found)]
+    return [(name, _asked(name, rows)) for name, rows in _within(found, seconds)]
 
 
 def _row(traced: dict[str, Any]) -> Row:
@@ -176,7 +179,7 @@ def _asked(spec: str, rows: Sequence[Row]) -> Asked:
     return Asked(names=names, others=sorted({row["name"] for row in known["rows"]} - set(names)))
 
 
-def _within(found: list[tuple[str, list[Row]]]) -> Iterator[tuple[str, list[Row]]]:
+def _within(found: list[tuple[str, list[Row]]], seconds: float) -> Iterator[tuple[str, list[Row]]]:
     """As many rows as fit into the time: those that are done soon of all specs, then what is computed, of some, attacks
     and games of fewer."""
     spent = 0.0
@@ -186,7 +189,7 @@ def _within(found: list[tuple[str, list[Row]]]) -> Iterator[tuple[str, list[Row]
         for name, rows in order if stage == 0 else found[:most]:
             these = []
             for row in rows:
-                if row.stage == stage and spent + row.seconds <= _SECONDS:
+                if row.stage == stage and spent + row.seconds <= seconds:
                     these.append(row)
                     spent += row.seconds
             if these or (stage == 1 and not spent):  # what is made before the first row may fail already
@@ -199,18 +202,26 @@ def _meets(executed: dict[str, list[int]], file: str, lines: set[int], anywhere:
 
 
 def trace(name: str, target: Path) -> None:
-    """Runs the short audit of a spec on the product with every line of the rooms watched."""
+    """Runs the short audit of a spec on the product with every line of the rooms watched. Of a spec that was traced
+    before, rows that are new since; all of them, if what is watched has changed."""
     import evertally
     from evertally.audit.steps import run
     from mutation.tracing import Tracer
 
     assert evertally.__file__ is not None
-    tracer = Tracer(Path(evertally.__file__).parent)
+    tracer, product = Tracer(Path(evertally.__file__).parent), product_text()
+    known: dict[str, Any] = json.loads(zlib.decompress(target.read_bytes())) if target.is_file() else {}
+    if known.get("product", product) != product:
+        known = {}
     tracer.begin()
     steps = steps_of(name, "short")
     making = _sorted(tracer.end())
+    before = {(row["plan"], row["name"]): row for row in known.get("rows", [])}
     rows = []
     for (plan, number), step in steps.items():
+        if (found := before.get((plan, step.name))) is not None:
+            rows.append({**found, "number": number})
+            continue
         forget_results()
         tracer.begin()
         start = time.process_time()
@@ -219,8 +230,19 @@ def trace(name: str, target: Path) -> None:
         lines = _sorted(tracer.end())
         row = {"plan": plan, "number": number, "name": step.name, "seconds": round(seconds, 3), "lines": lines}
         rows.append({**row, "passed": report.passed, "method": report.method})
-    said = {"making": making, "rows": rows, "compiled": _compiled_files()}
+    compiled = sorted({*known.get("compiled", []), *_compiled_files()})
+    said = {"product": product, "making": making, "rows": rows, "compiled": compiled}
     target.write_bytes(zlib.compress(json.dumps(said).encode()))
+
+
+def product_text() -> str:
+    """The text of all that is watched, as a hash: lines of other texts are other lines."""
+    files = sorted(path for room in ROOMS for path in _files(ROOT / "src" / "evertally" / room))
+    return digest([path.read_text(encoding="utf-8") for path in files])
+
+
+def _files(room: Path) -> list[Path]:
+    return list(room.rglob("*.py")) if room.is_dir() else [room.with_suffix(".py")]
 
 
 def _sorted(lines: dict[str, set[int]]) -> dict[str, list[int]]:

@@ -11,6 +11,7 @@ from spec_text import spec_text
 
 _WARD: dict[str, Any] = {"column": "ward", "categories": ["north", "south", "attic"]}
 _UPDATES = {"action": "ward", "insert": "north", "delete": "south", "id": "patient"}
+_SIGNED = {"weight": "minutes", "max_weight": 2, "signed": True, "resolution": 1}
 _EDGES = {"columns": ["patient", "ward"]}
 _LETTERS = {"column": "ward", "alphabet": ["a", "b"], "sequence": "stream"}
 _TABLE = {"ward": ["north", "south"], "patient": ["p1", "p2"]}
@@ -71,6 +72,11 @@ SPECS: dict[str, str] = {
     # users
     "capped-users": _users(_query("histogram", **_WARD), max_events_per_user=3),
     "replaced-users": _users(_query("counter"), {"epsilon": 2}, max_events_per_user=2, neighbours="replace"),
+    "signed-users": _users(
+        _query("histogram", **_SIGNED, **_WARD),
+        max_events_per_user=2,
+        neighbours="replace",
+    ),
     "separated-users": _users(
         _query("counter", mechanism="banded", column="minutes", max_weight=2, **_RARELY), horizon=24
     ),
@@ -105,6 +111,11 @@ SPECS: dict[str, str] = {
         horizon=40,
     ),
     "weights-root": _of(_query("counter", column="minutes", max_weight=3, mechanism="root", workload={"decay": "0.9"})),
+    "signed-independent": _of(
+        _query("vector_counter", column="ward", columns=["north"], **_SIGNED),
+        {"rho": 0.5, "adversary": "oblivious"},
+        neighbours="independent",
+    ),
     "weights": _of(_query("histogram", weight="minutes", max_weight=2.5, resolution=0.5, **_WARD)),
     # questions about column sums
     "rebased": _of(_query("max_sum", mechanism="rebased", largest=60, **_WARD), _LOUD, **_BUSY),
@@ -114,6 +125,7 @@ SPECS: dict[str, str] = {
     "two-level": _of(_query("top_k", k=2, mechanism="two-level", largest=60, **_WARD), {"epsilon": 40}, **_BUSY),
     "intervals": _of(_query("top_k_select", k=2, mechanism="intervals", **_WARD), _LOUD, **_BUSY),
     "sparse": _of(_query("counter", mechanism="sparse", largest=60), _LOUD, **_BUSY),
+    "sparse-long": _of(_query("counter", mechanism="sparse"), _LOUD, horizon=100_000, max_events_per_tick=50),
     "questions": _of(_query("max_sum", **_WARD), _LOUD, **_BUSY),
     "recompute": _of(_query("sum_select", mechanism="recompute", **_WARD), _LOUD, **_BUSY),
     # labels
@@ -121,6 +133,7 @@ SPECS: dict[str, str] = {
     "found-limited": _of(_query("unknown_histogram", column="ward", max_labels=2000), _DELTA, **_BUSY),
     "found-meta": _of(_query("unknown_top_k", k=2, column="ward", mechanism="meta"), _DELTA, **_BUSY),
     "found-blocks": _of(_query("unknown_histogram", column="ward", mechanism="meta", max_per_event=2), _DELTA, **_BUSY),
+    "found-heavy": _of(_query("unknown_histogram", column="ward", mechanism="meta", max_weight=3), _DELTA, **_BUSY),
     "ahead": _of(_query("streaming_top_k", k=2, mechanism="meta", **_WARD), **_BUSY),
     "ahead-gauss": _of(_query("streaming_top_k", k=2, mechanism="meta-gauss", **_WARD), **_BUSY),
     "switches": _of(_query("streaming_top_k", k=2, mechanism="sparse-gumbel", switches=2, **_WARD), _DELTA, **_BUSY),

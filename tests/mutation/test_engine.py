@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -203,9 +205,31 @@ def test_rows_that_meet_a_line_are_picked_from_what_was_traced(
     there, elsewhere = {mutant.file: [mutant.line]}, {mutant.file: [mutant.line + 1]}
     meets = [{**row, "name": "game", "lines": there}, {**row, "name": "law", "method": "exact law", "lines": there}]
     known = {"making": elsewhere, "compiled": [], "rows": [*meets, {**row, "name": "other", "lines": elsewhere}]}
-    found = rows.affected(mutant, compiled=False)
+    found = rows.affected(mutant, 120.0, compiled=False)
+    assert not any(asked["names"] for _, asked in rows.affected(mutant, 0.5, compiled=False))  # each takes a second
     assert [(spec, asked["names"]) for spec, asked in found] == [("tree", ["law"]), ("tree", ["game"])]
     assert all("other" in asked["others"] for _, asked in found)
+
+
+def test_rows_that_are_new_are_traced_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What was traced stays, as long as the text of the rooms does."""
+    monkeypatch.setenv("EVERTALLY_MUTATION", str(tmp_path))
+    every = rows.steps_of("tree", "short")
+    few = {place: step for place, step in every.items() if step.name in ("its share of the promise", "overdrawn")}
+    monkeypatch.setattr(rows, "steps_of", lambda name, effort: few)
+    target = tmp_path / "tree.z"
+    rows.trace("tree", target)
+    first = json.loads(zlib.decompress(target.read_bytes()))
+    assert {row["name"] for row in first["rows"]} == {"its share of the promise", "overdrawn"}
+    kept = [{**row, "seconds": -1.0} for row in first["rows"] if row["name"] == "overdrawn"]
+    target.write_bytes(zlib.compress(json.dumps({**first, "rows": kept}).encode()))
+    rows.trace("tree", target)
+    again = {row["name"]: row["seconds"] for row in json.loads(zlib.decompress(target.read_bytes()))["rows"]}
+    assert again["overdrawn"] == -1.0
+    assert again["its share of the promise"] >= 0
+    monkeypatch.setattr(rows, "product_text", lambda: "another")
+    rows.trace("tree", target)
+    assert min(row["seconds"] for row in json.loads(zlib.decompress(target.read_bytes()))["rows"]) >= 0
 
 
 def test_importers_reach_through_packages() -> None:

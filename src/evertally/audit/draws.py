@@ -23,6 +23,7 @@ from evertally.audit.attacks import Finding
 from evertally.audit.certificates import wrong_table
 from evertally.audit.game import Factory, take
 from evertally.audit.known_code import once
+from evertally.audit.leaders import wrong_leader
 from evertally.audit.planted_bits import BITS, PlantedSource
 from evertally.audit.tails import BITS as _BITS
 from evertally.audit.tails import Tails
@@ -275,4 +276,4 @@ def _wrong_variate(kind: str) -> str:
                 return f"a {kind} number is known to {upper - lower:.0e} only"
         return ""
 
-    return at_precision(_BITS, wrong)
+    return at_precision(_BITS, wrong) or wrong_leader()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evertally.applications.dashboard import Dashboard, GroupBy
-from evertally.audit import attacks, questions, whitebox
+from evertally.audit import at_once, attacks, questions, whitebox
 from evertally.audit.active import is_active
 from evertally.audit.amounts import largest_amount, of_amounts
 from evertally.audit.applications import is_encoded, world_of
@@ -78,6 +78,7 @@ def state_steps(factory: Factory, model: Any) -> list[Step]:
         ("margins", lambda: margins_attack(factory, inputs[:2])),
         ("undecided", lambda: undecided_attack(factory, inputs[:2])),
         ("restored noise", lambda: restored_noise_attack(factory, inputs[:2])),
+        (at_once.NAME, lambda: at_once.at_once_attack(factory, inputs)),
     ]
     if _plain_items(model):
         played.append(("order", lambda: order_attack(factory, [["one"] * _ENOUGH, ["two"] * _ENOUGH])))
@@ -137,6 +138,7 @@ def linear_state_steps(factory: Factory, model: Linear) -> list[Step]:
         ("margins", lambda: margins_attack(factory, inputs[:2])),
         ("undecided", lambda: undecided_attack(factory, inputs[:2])),
         ("restored noise", lambda: restored_noise_attack(factory, inputs[:2])),
+        (at_once.NAME, lambda: at_once.at_once_attack(short, inputs)),
     ]
     steps = [*attack_steps(copy, found), _horizon_step(short, copy, inputs[3])]
     if by_column(model):

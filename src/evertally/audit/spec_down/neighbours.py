@@ -207,22 +207,32 @@ class Relation:
 
     def _independent(self) -> Iterator[Pair]:
         """A record for each declared column, at ticks of their own, on one side or the other; in its place is one that
-        says nothing."""
+        says nothing, or, where amounts have signs, one of another amount."""
         place, silent = self._place(self._table.get("column")), [0] * len(self.columns.values)
         if place is not None:
             silent[place] = len(self.columns.values[place]) - 1  # None is the last
         for labels in self._by_column(place):
             for shift in range(self.ticks):
                 for sides in (("left", "left"), ("left", "right")):
-                    entries = []
-                    for n, label in enumerate(labels):
-                        side: Any = sides[n % 2]
-                        tick = 1 + (n + shift) % self.ticks if shift else 1
-                        cells = tuple(label if i == place else cell for i, cell in enumerate(silent))
-                        entries.append(Entry(tick, cells, side))
-                        if place is not None:
-                            entries.append(Entry(tick, tuple(silent), _opposite(side)))
-                    yield Pair(tuple(entries))
+                    for others in (None, *self._amounts(place)):
+                        entries = []
+                        for n, label in enumerate(labels):
+                            side: Any = sides[n % 2]
+                            tick = 1 + (n + shift) % self.ticks if shift else 1
+                            cells = tuple(label if i == place else cell for i, cell in enumerate(silent))
+                            entries.append(Entry(tick, cells, side))
+                            if place is not None:
+                                other = {place: len(self.columns.values[place]) - 1} if others is None else others
+                                said = tuple(other.get(i, cell) for i, cell in enumerate(cells))
+                                entries.append(Entry(tick, said, _opposite(side)))
+                        yield Pair(tuple(entries))
+
+    def _amounts(self, place: int | None) -> Iterator[dict[int, int]]:
+        """Another amount in the place of the first one, by its column."""
+        if self._table.get("signed"):
+            for i, pool in enumerate(self.columns.values):
+                if i != place:
+                    yield from ({i: value} for value in range(1, len(pool)))
 
     def _by_column(self, place: int | None) -> list[list[int]]:
         """Ways to say something once in every column: all that is not declared is in one, and there is only one where

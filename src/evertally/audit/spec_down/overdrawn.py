@@ -6,19 +6,25 @@ its own arithmetic when that does not fit.
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from fractions import Fraction
 from typing import Any
 
 from evertally.audit.report import Report
 from evertally.audit.spec_down.promise import Charge, Promise
-from evertally.errors import BudgetExceeded
+from evertally.errors import BudgetExceeded, ConfigurationError
 from evertally.noise import simulation
-from evertally.privacy import ApproxDP, ApproxZCDP, Guarantee, Ledger
-from evertally.statistics import Counter
+from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Ledger, PureDP
+from evertally.statistics import Counter, DynamicCount
 from evertally.stream import Stream
 
 _MOST = 3  # times that the charges of a stream are asked for again
 _HALF_AND_MORE = "3/5"
+_ROUNDS, _THREADS = 5, 4
 
 
 class OfStream:
@@ -40,7 +46,15 @@ def overdrawn_report(
     >>> overdrawn_report(content, ZCDP(0.5), 9, [ZCDP(0.25)]).verdict
     'holds (tight)'
     """
-    wrong = _ledger(Promise.written(content), guarantee, charges) or _deltas(guarantee) or _stream(content, guarantee)
+    wrong = (
+        _ledger(Promise.written(content), guarantee, charges)
+        or _deltas(guarantee)
+        or _stream(content, guarantee)
+        or _sums()
+        or _names(guarantee)
+        or _units(guarantee)
+        or _at_once(guarantee)
+    )
     told = wrong or "what does not fit the promise is refused"
     return Report.attack(OfStream(guarantee, horizon), "overdrawn", bool(wrong), told)
 
@@ -89,3 +103,102 @@ def _stream(content: Mapping[str, Any], guarantee: Guarantee) -> str:
     except BudgetExceeded:
         return ""
     return f"a stream of {guarantee} takes two queries with three fifths of it each"
+
+
+def _sums() -> str:
+    """Charges of different kinds: epsilon, rho and delta add up one by one, and no epsilon is known beside a rho."""
+    delta = Fraction(1, 1000)
+    charges = (
+        PureDP(Fraction(3, 5)),
+        ZCDP(Fraction(1, 7)),
+        ApproxZCDP(Fraction(1, 9), delta, force=True),
+        ApproxDP(Fraction(2, 3), delta / 2, force=True),
+    )
+    for one in charges:
+        for other in charges:
+            paid, costs = one.cost + other.cost, (one.cost, other.cost)
+            known = [cost.epsilon for cost in costs if cost.epsilon is not None]
+            epsilon = sum(known) if len(known) == 2 else None
+            if (paid.epsilon, paid.rho, paid.delta) != (epsilon, *(sum(pair) for pair in _pairs(costs))):
+                return f"{one} and {other} are said to cost {paid}"
+    return ""
+
+
+def _pairs(costs: Iterable[Any]) -> Iterable[tuple[Any, ...]]:
+    return zip(*((cost.rho, cost.delta) for cost in costs), strict=True)
+
+
+def _names(guarantee: Guarantee) -> str:
+    """Names are addresses of noise, and what a ledger knows promises by: there is none that is empty, or no text."""
+    for name in ("", None, 0, b""):
+        for told, make in (
+            ("stream", lambda given: Stream(given, guarantee=guarantee, horizon=2, key=simulation(0))),
+            ("promise", lambda given: Ledger(guarantee).promise(given, guarantee)),
+        ):
+            try:
+                make(name)
+            except ConfigurationError:
+                continue
+            return f"a {told} may be named {name!r}"
+    ledger = Ledger(guarantee)
+    ledger.promise("one", guarantee.share("1/4"))
+    try:
+        ledger.promise("one", guarantee.share("1/4"))
+    except ConfigurationError:
+        return ""
+    return f"a ledger of {guarantee} makes two promises under one name"
+
+
+def _units(guarantee: Guarantee) -> str:
+    """One that hides events and one that hides items: no promise covers both, whichever comes first."""
+    kinds: dict[str, tuple[Any, dict[str, Any]]] = {"event": (Counter, {}), "item": (DynamicCount, {"lifetimes": 1})}
+    for order in (("event", "item"), ("item", "event")):
+        stream = Stream("audit", guarantee=guarantee, horizon=2, key=simulation(0))
+        try:
+            for unit in order:
+                kind, options = kinds[unit]
+                stream.add(kind, share="1/4", **options)
+        except ConfigurationError:
+            continue
+        return f"a stream takes one query that hides {order[0]}s, and then one that hides {order[1]}s"
+    # Columns that each change in an event of their own are not those of one user.
+    users: Any = {"unit": "user", "max_events_per_user": 2, "neighbours": "independent"}
+    try:
+        Stream("audit", guarantee=_oblivious(guarantee), horizon=2, key=simulation(0), **users).add(
+            Counter, share="1/4"
+        )
+    except ConfigurationError:
+        return ""
+    return "a stream takes independent neighbours of users, for which nothing is proved"
+
+
+def _oblivious(guarantee: Guarantee) -> Guarantee:
+    """The same promise for streams that are fixed beforehand."""
+    made = copy(guarantee)
+    object.__setattr__(made, "adversary", "oblivious")
+    return made
+
+
+def _at_once(guarantee: Guarantee) -> str:
+    """Threads that ask for two fifths each, at the same moment: two of them fit."""
+    part, before = guarantee.share("2/5"), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(_ROUNDS):
+            ledger, gate = Ledger(guarantee), threading.Barrier(_THREADS)
+
+            def ask(name: str, ledger: Ledger = ledger, gate: threading.Barrier = gate) -> None:
+                gate.wait()
+                with suppress(BudgetExceeded):
+                    ledger.promise(name, part)
+
+            threads = [threading.Thread(target=ask, args=(f"query {i}",)) for i in range(_THREADS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            if len(ledger.entries) != 2:
+                return f"{_THREADS} threads had {len(ledger.entries)} times two fifths of {guarantee}"
+    finally:
+        sys.setswitchinterval(before)
+    return ""

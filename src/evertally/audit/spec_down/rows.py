@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evertally.audit.faults.kept import NAME, kept_report
 from evertally.audit.report import Aspect, Report, describe
 from evertally.audit.spec_down.inputs import ChangeSearch, NothingSeen, ReleaseSearch, allowed
 from evertally.audit.spec_down.other_words import other_words_report
@@ -32,8 +33,11 @@ _SHARE, _DOOR, _SUM = "its share of the promise", "neighbours through the door",
 def spec_steps(
     path: Path, spec: StreamSpec, made: Mapping[str, Any], effort: Effort = "short", seed: int = 0
 ) -> dict[str, list[Step]]:
-    """For every query of a spec file what it pays, and what neighbours show; for the stream what all queries pay."""
-    return content_steps(tomllib.loads(path.read_text("utf-8")), spec, made, effort, seed)
+    """For every query of a spec file what it pays, and what neighbours show; for the stream what all queries pay, and
+    whether its files keep what they must."""
+    steps = content_steps(tomllib.loads(path.read_text("utf-8")), spec, made, effort, seed)
+    last = list(steps)[-1]  # the stream, or its only query
+    return steps | {last: [*steps[last], Step(NAME, lambda: kept_report(spec))]}
 
 
 def content_steps(
