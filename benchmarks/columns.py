@@ -243,8 +243,10 @@ class Cell:
         return pairs, right
 
 
-def measure_cell(work: Workload, guarantee: Any, per_event: int) -> Cell:
+def measure_cell(work: Workload, guarantee: Any, per_event: int, short: bool = False) -> Cell:
     runs = 25 if work.horizon <= 10**4 else 11 if len(work.rows.ticks) < 10**5 else 5
+    if short:
+        runs = min(runs, 11)
     replicas = 5 if work.columns * work.horizon <= 10**5 else 3 if len(work.ticks) == work.horizon else 1
     options: dict[str, Any] = {
         "guarantee": guarantee,
@@ -337,14 +339,14 @@ class Results:
 
 
 def measure(short: bool = False) -> Results:
-    """Short: ten columns, ten thousand ticks, epsilon 1."""
+    """Short: ten columns, ten thousand ticks, epsilon 1, eleven runs."""
     cells: list[Cell] = []
     crossover: list[Cell] = []
     for d in COLUMNS[: 1 if short else 2]:
         for T in HORIZONS[: 1 if short else 2]:
-            cells += _cells(T, d, EPSILONS[: 1 if short else 2])
+            cells += _cells(T, d, EPSILONS[: 1 if short else 2], short)
             if d == 10 and (short or T == 10**6):  # while its noise is at hand
-                crossover += _crossover(T, d)
+                crossover += _crossover(T, d, short)
     if not short:
         cells += [measure_cell(flights(), guarantee, 1) for epsilon in EPSILONS for guarantee in _guarantees(epsilon)]
     return Results(cells, crossover, list(_ladders(short)), [measure_speed(short)])
@@ -367,29 +369,29 @@ def _ladders(short: bool) -> Iterator[Ladder]:
             yield Ladder(name, per_event, c, error(name), ways[name].predicted, tuned)
 
 
-def _cells(T: int, d: int, epsilons: tuple[float, ...]) -> Iterator[Cell]:
+def _cells(T: int, d: int, epsilons: tuple[float, ...], short: bool) -> Iterator[Cell]:
     makers: tuple[Callable[[int, int, np.random.Generator], Workload], ...] = (sparse, dense, bursty)
     for make in makers:
         work = make(T, d, np.random.default_rng(1))
         for epsilon in epsilons:
             for guarantee in _guarantees(epsilon):
                 for per_event in (1, d):
-                    yield measure_cell(work, guarantee, per_event)
+                    yield measure_cell(work, guarantee, per_event, short)
     if T * d > _ALL_TICKS:
         return  # the hard stream has T d/2 ones
     for epsilon in epsilons:
         for guarantee in _guarantees(epsilon):
             work = hard(T, d, epsilon, isinstance(guarantee, et.PureDP), np.random.default_rng(2))
-            yield measure_cell(work, guarantee, d)
+            yield measure_cell(work, guarantee, d, short)
 
 
-def _crossover(T: int, d: int) -> Iterator[Cell]:
+def _crossover(T: int, d: int, short: bool) -> Iterator[Cell]:
     """One stream after the other, ever busier: up to where does a partition pay?"""
     for c in (30, 3000) if T == 10**4 else (100, 1000, 10**4, 3 * 10**4, 10**5, 3 * 10**5, 10**6):
         work = workload("even", very_sparse(T, d, c, np.random.default_rng(c)))
         for guarantee in _guarantees(1.0):
             for per_event in (1, d):
-                yield measure_cell(work, guarantee, per_event)
+                yield measure_cell(work, guarantee, per_event, short)
 
 
 def measure_speed(short: bool) -> Speed:

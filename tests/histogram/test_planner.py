@@ -131,9 +131,9 @@ def test_an_undeclared_answer_is_as_large_as_it_can_be() -> None:
 def test_predictions_do_not_depend_on_what_was_asked_before() -> None:
     task = task_of(columns=10, guarantee=APPROXIMATE, horizon=10**5, largest=777)
     before = [(way.name, way.predicted) for way in rank(task).fitting]
-    tuning_room._search.cache_clear()
-    predict._simulated.cache_clear()
-    for cache in (typical_room._standard, typical_room._histogram_paths, typical_room._histogram_tails):
+    for cache in (tuning_room._search, tuning_room.threshold, predict._simulated, typical_room._standard):
+        cache.cache_clear()
+    for cache in (typical_room._heights, typical_room._histogram_paths, typical_room._histogram_tails):
         cache.cache_clear()
     rank(task_of(columns=3, guarantee=PURE, horizon=10**3, largest=50))
     assert [(way.name, way.predicted) for way in rank(task).fitting] == before

@@ -138,6 +138,7 @@ def draw(law: Law, words: NDArray[np.uint64], more: Callable[[int, int], tuple[i
     return out
 
 
+@lru_cache(maxsize=1024)
 def round_up(value: Fraction, digits: int = 40) -> Fraction:
     """The next dyadic rational with `digits` significant bits: noise scales stay short and only ever grow."""
     if value <= 0:

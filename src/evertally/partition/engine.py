@@ -127,24 +127,24 @@ class PartitionedRelease(Secret):
             left = mu[start:stop] - self._tau - self._rule.rise(self.closes + 1, ticks)
             if self._forced is not None:
                 left = np.where(ticks % self._forced == 0, _ALWAYS, left)
-            found, c = self._search(rows, start, left, c)
+            after = c + total(rows[start:stop])
+            found = self._search(rows, start, left, c, self._slack(after))
             if found is not None:
                 return found
-            start, size = stop, 2 * size
+            start, size, c = stop, 2 * size, after
         return None
 
-    def _search(self, rows: Rows, start: int, left: IntArray, c: IntArray) -> tuple[int | None, IntArray]:
-        """The first close among len(left) ticks from `start` on, given the counts before; and the counts after."""
-        after = c + total(rows[start : start + len(left)])
-        if left.max() <= self._slack(after):
-            return None, after
+    def _search(self, rows: Rows, start: int, left: IntArray, c: IntArray, slack: int) -> int | None:
+        """The first close among len(left) ticks from `start` on, given the counts before and the slack after."""
+        if left.max() <= slack:
+            return None
         if len(left) == 1:
-            return start, after
+            return start
         half = len(left) // 2
-        found, middle = self._search(rows, start, left[:half], c)
-        if found is not None:
-            return found, middle
-        return self._search(rows, start + half, left[half:], middle)
+        middle = c + total(rows[start : start + half])
+        found = self._search(rows, start, left[:half], c, self._slack(middle))
+        # The second half ends where the whole does: the slack there is known.
+        return found if found is not None else self._search(rows, start + half, left[half:], middle, slack)
 
     def _slack(self, c: IntArray) -> int:
         return self._rule.slack(c if self._rule.on_interval else self.released + c)

@@ -27,7 +27,7 @@ from evertally.partition.histograms import BLOCKS, IN_BLOCKS, OPTIMAL
 from evertally.partition.noise_bounds import most_closes
 from evertally.partition.rebased import at_one_tick, moving_rise, sizes_up_to
 from evertally.partition.rules import Intervals, Rebased, Rise, Rule
-from evertally.partition.typical import Scales, TypicalStream, mean_growth, typical_error
+from evertally.partition.typical import Scales, TypicalStream, forget, mean_growth, typical_error
 from evertally.privacy import ApproxDP, Change, PureDP
 
 _MOST_INTERVALS = 2**12  # of the first block; more follow
@@ -106,7 +106,8 @@ def preferred(
     >>> [preferred(PureDP(1), Change(1, 1, 1), TypicalStream(T, T, 1, 1)) for T in (16, 10**5)]
     ['blocks', 'optimal-blocks']
     """
-    errors = (_search(promise, change, stream, split, one_way, kind)[0] for kind in IN_BLOCKS)
+    errors = [_search(promise, change, stream, split, one_way, kind)[0] for kind in IN_BLOCKS]
+    forget()
     before, now = (min(error, stream.largest) for error in errors)  # above that nothing is released at all
     return OPTIMAL if now < _WORTH * before else BLOCKS
 
@@ -196,6 +197,8 @@ def threshold(stream: TypicalStream, scales: Scales, n: int) -> int:
     wanted = n - 1.5 * math.sqrt(n) if n > 4 else 0.8 * n
     low, high = 0.0, 60 * scales.mu + 2 * stream.largest
     for _ in range(24):
+        if math.floor(low) + 1 == math.ceil(high):
+            break  # it stays above low, so it is rounded up to this whatever comes
         middle = (low + high) / 2
         early = stream.largest > wanted * mean_growth(middle, scales, stream.rate)
         low, high = (middle, high) if early else (low, middle)

@@ -39,6 +39,7 @@ _MOST_INTERVALS = 2**13
 _MOST_DRAWS = 2**15  # intervals times replicas
 _RIVALS = 32  # distances at which other columns follow the leader
 _PLACES = 48  # inserts that are looked at for the noise of idle columns
+_EVEN = math.log(2)  # -ln of an even chance
 _INTERPRETED = 32  # inserts at once; longer pieces would compile the tree, which takes longer than they do
 
 
@@ -140,7 +141,7 @@ def _unit_charge(pure: bool) -> Budget:
     return PureDP(Fraction(1, _UNIT)) if pure else ZCDP(Fraction(1, 2 * _UNIT**2))
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=512)
 def _histogram_paths(pure: bool, kind: str, n: int | None, intervals: int, replicas: int) -> Floats:
     """Noise after 0, 1, 2, ... inserts, in units."""
     if kind == OPTIMAL:
@@ -216,10 +217,8 @@ def typical_error(
     idle = int(min(_MOST_INTERVALS, stream.horizon * noise_closes(kappa, scales))) if burst else 0
     intervals = _rounded(min(1.25 * expected + 8, _MOST_INTERVALS, stream.horizon))
     replicas = max(4, min(replicas, _MOST_DRAWS // (intervals + idle)))
-    tau, patience = _standard("tau", intervals, replicas), np.abs(_standard("patience", intervals, replicas))
-    grown = growths(kappa, scales, rate, tau, patience)
-    after = np.cumsum(grown, axis=0)
-    before, alive = after - grown, after - grown < stream.largest
+    grown, after, before = _heights(kappa, scales, rate, intervals, replicas)
+    alive = before < stream.largest
     noise = scales.unit * _histogram_paths(scales.pure, kind, n, _rounded(intervals + idle), replicas)
     released = np.maximum(0.0, before + noise[idle : idle + intervals])
     staleness = np.minimum(after, stream.largest) - released
@@ -228,15 +227,30 @@ def typical_error(
     others = _other_columns(stream, scales, kind, n, _rounded(inserts, least=1) if inserts else 0, idle)
     if stream.selects:
         stale = (np.minimum(grown, stream.largest - before) * alive).max(axis=0)
-        return float(np.median(stale)) + largest_where(others, math.log(2), high=4 * scales.unit)
+        return float(np.median(stale)) + largest_where(others, _EVEN, high=4 * scales.unit)
     # The largest error is below x if that of the busy column is, and no other column exceeds it: -ln of a probability.
     ranked = np.sort(largest)
 
     def exceeded(x: float) -> float:
         below = float(np.searchsorted(ranked, x, side="right")) / replicas
-        return others(x) - math.log(max(below, 0.5 / replicas))
+        busy = -math.log(max(below, 0.5 / replicas))
+        return busy if busy > _EVEN else others(x) + busy  # others only add, and it is above the level already
 
-    return largest_where(exceeded, math.log(2), high=float(ranked[-1]) + 1)
+    return largest_where(exceeded, _EVEN, high=float(ranked[-1]) + 1)
+
+
+@lru_cache(maxsize=64)
+def _heights(kappa: float, scales: Scales, rate: float, intervals: int, replicas: int) -> tuple[Floats, Floats, Floats]:
+    """Growths of intervals, and the answer after and before each of them: the same whatever H is made of."""
+    tau, patience = _standard("tau", intervals, replicas), np.abs(_standard("patience", intervals, replicas))
+    grown = growths(kappa, scales, rate, tau, patience)
+    after = np.cumsum(grown, axis=0)
+    return grown, after, after - grown
+
+
+def forget() -> None:
+    """Lets go of what only simulations with the same scales share: they are compared at once, or never again."""
+    _heights.cache_clear()
 
 
 def _other_columns(
