@@ -78,8 +78,9 @@ def _found(spec: StreamSpec, place: Path) -> Found:
         told = [play() for play in (plays.interrupted, plays.beside, plays.changed, plays.published)]
     except Leak as seen:
         return leak(str(seen))
-    power = "" if plays.telling else "; no batch that was made up for this spec shows in a release"
-    return held("; ".join(told) + power)
+    if not plays.telling:
+        return not_here(f"{'; '.join(told)}; but no batch that was made up for this spec shows in a release")
+    return held("; ".join(told))
 
 
 class Kept:
