@@ -32,6 +32,13 @@ _COMPUTED, _PLAYED = 8, 8  # for one mutant: rows of so many specs
 _WEAKER = ("attack", "event", "separation", "hunt", "not here")  # methods of rows in which nothing is computed
 _SOON = ("draws", "margins", "undecided", "restored noise", "overdrawn", "other words")  # attacks that compute
 _SAME = ("overdrawn", "other words", "kept in a store", "its share of the promise", "all charges together")
+# Rows that go through all that a spec has of these rooms. Watched line by line they would take minutes: they are played
+# for every mutant there whose file the spec executes, or no spec does.
+_THROUGH = {
+    "ways in": ("encode", "selection", "counting"),
+    "in parts": ("encode", "selection", "counting", "runtime/state"),
+    "kept in a store": ("runtime/state", "encode", "stream"),
+}
 # Whose numbers are not 1: taken first among those that execute a line.
 _TELLING = ("weights", "replaced-users", "pure-histogram", "separated-users", "found-users", "two-level", "sum")
 _COMPILED = ("evertally.noise.jit", "evertally.noise.compiled", "evertally.noise.double_words")
@@ -141,16 +148,23 @@ def affected(mutant: Mutant, seconds: float, *, compiled: bool) -> list[tuple[st
     lines = set(range(mutant.line, mutant.line + mutant.before.count("\n") + 1))
     anywhere = in_no_function(mutant)
     found: list[tuple[str, list[Row]]] = []
+    nowhere = not any(_executes(name, mutant.file) for name in SPECS)
     for name in SPECS:
         known = _known(name)
         if known is None:
             continue
         everywhere = _meets(known["making"], mutant.file, lines, anywhere)
         everywhere |= compiled and mutant.file in known["compiled"]
+        through = nowhere or _executes(name, mutant.file)
         rows = [
             _row(row)
             for row in known["rows"]
-            if row["passed"] and (everywhere or _meets(row["lines"], mutant.file, lines, anywhere))
+            if row["passed"]
+            and (
+                everywhere
+                or _meets(row["lines"], mutant.file, lines, anywhere)
+                or (through and mutant.room in _THROUGH.get(row["name"], ()))
+            )
         ]
         if rows or everywhere:
             found.append((name, sorted(rows, key=lambda row: row.seconds)))
@@ -166,10 +180,14 @@ def _row(traced: dict[str, Any]) -> Row:
 def _order(mutant: Mutant, spec: str, rows: Sequence[Row]) -> tuple[bool, int, float]:
     """Which spec comes first: where some row runs lines of the file (of compiled functions nothing else is known), then
     those whose numbers are not 1, then the fastest."""
-    known = _known(spec)
-    assert known is not None
-    there = any(row["lines"].get(mutant.file) for row in known["rows"])
+    there = _executes(spec, mutant.file)
     return not there, _TELLING.index(spec) if spec in _TELLING else 99, sum(row.seconds for row in rows)
+
+
+def _executes(spec: str, file: str) -> bool:
+    """Whether a row that was watched runs lines of a file."""
+    known = _known(spec)
+    return known is not None and any(row["lines"].get(file) for row in known["rows"])
 
 
 def _asked(spec: str, rows: Sequence[Row]) -> Asked:
@@ -222,12 +240,14 @@ def trace(name: str, target: Path) -> None:
         if (found := before.get((plan, step.name))) is not None:
             rows.append({**found, "number": number})
             continue
-        forget_results()
-        tracer.begin()
+        watched = step.name not in _THROUGH
+        if watched:
+            forget_results()
+            tracer.begin()
         start = time.process_time()
         report = run(step)
         seconds = time.process_time() - start
-        lines = _sorted(tracer.end())
+        lines = _sorted(tracer.end()) if watched else {}
         row = {"plan": plan, "number": number, "name": step.name, "seconds": round(seconds, 3), "lines": lines}
         rows.append({**row, "passed": report.passed, "method": report.method})
     compiled = sorted({*known.get("compiled", []), *_compiled_files()})

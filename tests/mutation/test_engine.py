@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -209,6 +210,21 @@ def test_rows_that_meet_a_line_are_picked_from_what_was_traced(
     assert not any(asked["names"] for _, asked in rows.affected(mutant, 0.5, compiled=False))  # each takes a second
     assert [(spec, asked["names"]) for spec, asked in found] == [("tree", ["law"]), ("tree", ["game"])]
     assert all("other" in asked["others"] for _, asked in found)
+
+
+def test_rows_that_are_not_watched_are_played_for_their_rooms(
+    everything: list[Mutant], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"plan": "asked", "number": 0, "method": "equal ways", "seconds": 1.0, "passed": True, "lines": {}}
+    known: dict[str, dict[str, Any]] = {
+        name: {"making": {}, "compiled": [], "rows": [{**row, "name": "ways in"}]} for name in ("tree", "weights")
+    }
+    monkeypatch.setattr(rows, "_known", known.get)
+    mutant = next(m for m in everything if m.room == "encode")
+    assert [spec for spec, _ in rows.affected(mutant, 120.0, compiled=False)] == ["weights", "tree"]
+    known["tree"]["rows"].append({**row, "name": "law", "lines": {mutant.file: [mutant.line + 10**6]}})
+    assert rows.affected(mutant, 120.0, compiled=False) == [("tree", {"names": ["ways in"], "others": ["law"]})]
+    assert rows.affected(next(m for m in everything if m.room == "privacy"), 120.0, compiled=False) == []
 
 
 def test_rows_that_are_new_are_traced_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
