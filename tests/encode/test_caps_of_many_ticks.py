@@ -13,6 +13,7 @@ from evertally.encode import UserCap
 from evertally.encode.caps import Cap
 from evertally.encode.separated import SeparatedCap
 from evertally.encode.texts import Texts
+from evertally.errors import ReplayRefused, StateError
 
 CAPS: list[Callable[[], Cap]] = [
     lambda: UserCap(3),
@@ -72,20 +73,42 @@ def test_the_last_tick_again_and_erased_users_are_left_to_one_tick_after_the_oth
         assert at_once.to_bytes() == in_turn.to_bytes()
 
 
-def test_an_interrupted_call_counts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("place", ["enter", "write", "begin", "find"])
+@pytest.mark.parametrize("erased", [False, True])
+def test_after_an_interrupted_call_the_cap_refuses(place: str, erased: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     cap, users = UserCap(2), pa.array(["ann", "bob", "ann", "dan"])
     cap.keep(users[:2], 1)
-    before = cap.to_bytes()
+    if erased:
+        cap.recognise(lambda name: name[::-1])
+        cap.erase(Texts.of(["ann"]))
+    kept = cap.to_bytes()
 
     def stopped(*_: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(cap._table, "write", stopped)
+        patched.setattr(cap._table, place, stopped)
         with pytest.raises(KeyboardInterrupt):
             cap.keep_ticks(users, edges([2, 3], [1, 3]))
-    assert cap.to_bytes() == before
-    assert cap.keep_ticks(users, edges([2, 3], [1, 3])).tolist() == [True, True, False, True]
+    if not erased:  # tick after tick, each is counted whole or not at all
+        for asked in (lambda: cap.keep(users, 9), cap.to_bytes, lambda: cap.keep_ticks(users, edges([2, 3], [1, 3]))):
+            with pytest.raises(StateError, match="interrupted"):
+                asked()
+    again = UserCap.from_bytes(kept)
+    if not erased:
+        assert again.keep_ticks(users, edges([2, 3], [1, 3])).tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize("ticks", [[2, 2], [3, 3, 4], [2, 5, 5]])
+def test_a_tick_that_comes_twice_in_one_call_is_asked_twice(ticks: list[int]) -> None:
+    users = pa.array(["ann", "bob", "ann"] * 2)[: 2 * len(ticks)]
+    at_once, in_turn = UserCap(2), UserCap(2)
+    where = edges(ticks, [2] * len(ticks))
+    kept = [in_turn.keep(users[start:stop], tick) for tick, start, stop in where]
+    assert at_once.keep_ticks(users, where).tolist() == np.concatenate(kept).tolist()
+    assert at_once.to_bytes() == in_turn.to_bytes()
+    with pytest.raises(ReplayRefused):
+        at_once.keep_ticks(users, edges([9, 8], [2, 2]))
 
 
 def test_no_events_and_no_ticks() -> None:

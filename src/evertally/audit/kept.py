@@ -78,15 +78,22 @@ def program() -> str:
     return digest.hexdigest()
 
 
+def _sum(reports: Any) -> str:
+    """Tells what was damaged or edited by hand; it is no proof against somebody who computes it anew."""
+    return hashlib.sha256(json.dumps(reports, sort_keys=True).encode()).hexdigest()
+
+
 class Kept:
     """The reports of one audit of everything, as far as it came.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     kept = Kept(Path(folder), {"effort": "short", "seed": 0})
-    ...     kept.keep("a counter", [])
-    ...     kept.reports("a counter"), kept.reports("another"), Kept(Path(folder), {"seed": 1}).reports("a counter")
-    ([], None, None)
+    ...     report = Report("Counter()", evertally.PureDP(1.0), "tick 1", "event", "epsilon", 1.0, 0.3, 0, 1e-6, 9)
+    ...     kept.keep("a counter", [report])
+    ...     found = kept.reports("a counter")
+    ...     found == [report], kept.reports("another"), Kept(Path(folder), {"seed": 1}).reports("a counter")
+    (True, None, None)
     """
 
     def __init__(self, folder: Path, audit: Mapping[str, Any]) -> None:
@@ -100,6 +107,7 @@ class Kept:
         """A mechanism that is done. An interruption leaves the whole file or none."""
         self._folder.mkdir(parents=True, exist_ok=True)
         data = {"audit": {"name": name, **self._identity}, "reports": [report_to_json(report) for report in reports]}
+        data["sum"] = _sum(data["reports"])
         unfinished = self._path(name).with_suffix(".new")
         unfinished.write_text(json.dumps(data, indent=1, allow_nan=False), encoding="utf-8")
         os.replace(unfinished, self._path(name))
@@ -124,8 +132,10 @@ class Kept:
         """What a file is about, and its reports; nothing of one that is missing, or not as it was written."""
         try:
             data = json.loads(path.read_bytes())
+            if not data["reports"] or data["sum"] != _sum(data["reports"]):
+                return None, []
             return data["audit"], [report_from_json(report) for report in data["reports"]]
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        except Exception:  # whatever somebody has written there, it is audited anew
             return None, []
 
     def _path(self, name: str) -> Path:

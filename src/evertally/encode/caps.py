@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -60,6 +61,7 @@ class Cap(Secret, ABC):
             self.last,
             self.last.numbers,
         )  # the tick that the table has, and where
+        self._torn = False  # whether many ticks were being counted at once
 
     @abstractmethod
     def _decide(self, codes: Codes, before: IntArray, tick: int) -> tuple[Kept, IntArray]:
@@ -107,13 +109,27 @@ class Cap(Secret, ABC):
         """What `keep` says of several ticks in turn, whose events lie one behind the other; of each tick its number,
         where it begins and where it ends. Users are looked up once for all of them.
 
-        It leaves behind what tick after tick would, to the byte. If it is interrupted, no tick has been counted.
+        It leaves behind what tick after tick would, to the byte. After a call that was interrupted the cap refuses to
+        go on: some of the ticks might have been counted.
         """
         self._settle()
-        if len(edges) < 2 or edges[0][0] <= self.last.tick or self._table.erased_any:
-            parts = [self.keep(users[start:stop], tick) for tick, start, stop in edges]
-            return np.concatenate([np.zeros(0, np.bool_), *parts])
         require_column(users, "users")
+        self._torn = True
+        first, ticks = self.last.tick, [tick for tick, _, _ in edges]
+        one_by_one = len(edges) < 2 or self._table.erased_any or any(a >= b for a, b in pairwise([first, *ticks]))
+        if one_by_one:
+            parts = []
+            for tick, start, stop in edges:
+                self._torn = False
+                parts.append(self.keep(users[start:stop], tick))
+                self._torn = True
+            kept = np.concatenate([np.zeros(0, np.bool_), *parts])
+        else:
+            kept = self._keep_at_once(users, edges)
+        self._torn = False
+        return kept
+
+    def _keep_at_once(self, users: Any, edges: Sequence[tuple[int, int, int]]) -> Kept:
         codes, names = owners(users)  # by their first events: so the table would number them, tick after tick
         earlier = int(codes[: edges[-1][1]].max(initial=-1)) + 1  # who came before the last tick
         numbers = self._table.find(names)
@@ -126,13 +142,9 @@ class Cap(Secret, ABC):
             kept[start + owned], after = self._decide(here[owned], before, tick)
             rows[who] = after
         rows[who] = before  # the last tick goes into the table when the next call comes
-        try:
-            numbers[:earlier] = self._table.enter(names.take(np.arange(earlier)), numbers[:earlier])
-            for i in range(self.fields):
-                self._table.write(i, numbers[:earlier], rows[:earlier, i])
-        except BaseException:
-            self._table.undo()
-            raise
+        numbers[:earlier] = self._table.enter(names.take(np.arange(earlier)), numbers[:earlier])
+        for i in range(self.fields):
+            self._table.write(i, numbers[:earlier], rows[:earlier, i])
         self._table.begin()
         self.last = UserTick(tick, names.take(who), numbers[who], before, after, len(self._table))
         return kept
@@ -194,6 +206,8 @@ class Cap(Secret, ABC):
 
     def _settle(self) -> None:
         """The last tick goes into the table, however often, to the same effect."""
+        if self._torn:
+            raise StateError("this user cap was interrupted while it counted; restore it from its last state")
         last, table = self.last, self._table
         if self._entered[0] is last:
             return

@@ -17,6 +17,7 @@ from evertally.privacy.conversions import gaussian_mu
 
 _DELTAS = (1e-9, 1e-6, 1e-3)
 _CLOSE = 1e-6  # relative: the product rounds to the safe side, the curves are floats
+_NOTHING = 1e-15  # what a search for 0 may end at
 
 
 def other_words_report(guarantee: Guarantee, horizon: int | None) -> Report:
@@ -37,6 +38,7 @@ def _wrong(guarantee: Guarantee) -> Iterator[str]:
     rho = min(rho, 40.0)
     for delta in _DELTAS:
         own = curves.epsilon_of(rho, delta)
+        own = own if own > _NOTHING else 0.0
         if float(epsilon_of_rho(rho, delta)) < own * (1 - _CLOSE):
             yield f"rho = {rho:.6g} is said to be less than epsilon = {own:.6g} at a delta of {delta:.0e}"
         least = math.exp(curves.log_delta(rho, own))

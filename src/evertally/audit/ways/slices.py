@@ -108,7 +108,7 @@ def _batches(plan: Any, ticks: int, width: int) -> Iterator[tuple[int, Cells, li
     random = np.random.default_rng(ticks * 1000 + width)
     waiting: dict[tuple[int, int], int] = {}
     last, opened = last_tick(plan.horizon), 0
-    for through in sorted({1, 2, (ticks + 2) // 2, ticks}):
+    for through in sorted({1, min(2, ticks), (ticks + 2) // 2, ticks}):
         cells: Cells = []
         for place in range(_CELLS):
             # Ticks that are over, those of the batch, later ones, and (of few streams) ones that will never be.
