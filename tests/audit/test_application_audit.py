@@ -216,7 +216,8 @@ def test_scores_of_laplace_noise_are_ratios_of_likelihoods():
 def test_the_steps_of_a_plan():
     names = [step.name for step in plan(lambda key: et.graph.DegreeVector(guarantee=PURE, horizon=9, key=key))]
     assert names == ["neighbours", "restarts", "the worst neighbours", "questions", "replay", "restore", "bad record",
-                     "all that is shown", "draws", "margins", "undecided", "restored noise", "shown", "horizon",
+                     "all that is shown", "draws", "margins", "undecided", "restored noise", "many ticks at once",
+                     "shown", "horizon",
                      *FAULTS]  # fmt: skip
     protocol = et.local.Protocol(guarantee=CONCENTRATED, clients=9, low=0, high=1)
     assert [step.name for step in plan(lambda key: LocalMessage(protocol, key))] == [

@@ -215,6 +215,7 @@ def test_what_is_planned():
         "margins",
         "undecided",
         "restored noise",
+        "many ticks at once",
         "horizon",
         *FAULTS,
     ]

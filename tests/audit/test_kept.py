@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evertally.audit.faults.kept import kept_report
+from evertally.audit.faults.kept import Plays, kept_report
 from evertally.audit.report import Report
 from evertally.errors import StateError
 from evertally.runtime import load_spec
@@ -57,10 +57,18 @@ def test_what_is_not_checked_is_found(
     assert told in found.stopped
 
 
-def test_a_batch_that_counts_twice_ends_the_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_that_counts_twice_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables themselves take no second batch of an id."""
     monkeypatch.setattr(Store, "batch", lambda *given: None)
-    with pytest.raises(StateError, match="damaged"):
+    assert report(tmp_path).verdict == "broken"
+
+
+def test_a_machine_that_cannot_write_is_no_broken_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: Any) -> None:
+        raise StateError("the disk is full") from OSError(28, "no space")
+
+    monkeypatch.setattr(Plays, "undisturbed", full)
+    with pytest.raises(StateError, match="full"):
         report(tmp_path)
 
 

@@ -37,7 +37,7 @@ from evertally.noise import NoiseKey
 Words = NDArray[np.uint64]  # two rows, the low and the high word of each entry; 0 and 0 where there is nothing
 Orders = NDArray[np.int64]
 
-_COLLECTIONS = ("labels", "items")  # uses whose cells may name several labels
+_COLLECTIONS = ("labels", "items", "values")  # uses whose cells may name several labels
 
 
 def order_key(key: NoiseKey) -> bytes:

@@ -13,7 +13,7 @@ from evertally.dynamic.static import STATICS, static_proof_elsewhere
 from evertally.encode.labels import canonical
 from evertally.kinds.kind import Arguments, Card, Items, Kind, Result, declared
 from evertally.kinds.proofs import Proof
-from evertally.kinds.reads import LABELS, NAMES, Cells, Parameters, Records
+from evertally.kinds.reads import NAMES, ONE_VALUE, VALUES, Cells, Parameters, Records
 from evertally.kinds.update_tables import (
     IN_ORDER,
     DynamicCountQuery,
@@ -133,6 +133,7 @@ KINDS = (
     _dynamic(
         statistic=DynamicRange,
         options=DynamicRangeQuery,
+        reads=ONE_VALUE,
         result=Result(categories=_shown_by("ranges", range_family)),
         card=Card("bars", "Present now, by ranges of {column}"),
         arguments=partial(_with_shown, "ranges", range_family),
@@ -140,8 +141,8 @@ KINDS = (
     _dynamic(
         statistic=LinearQueries,
         options=LinearQueriesQuery,
-        reads=LABELS,
-        records=Records({"columns": NAMES, "action": NAMES, "id": NAMES}, records),
+        reads=VALUES,
+        records=Records({"columns": ONE_VALUE, "action": NAMES, "id": NAMES}, records),
         result=Result("real", categories=_shown_by("show", family_of)),
         card=Card("bars", "Present now: queries about {column}", events="Present now: queries about what is there"),
         arguments=partial(_with_shown, "show", family_of),

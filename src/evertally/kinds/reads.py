@@ -22,7 +22,7 @@ class Reads:
     Which types of Arrow fit follows from the use: runtime/input/envelope.py.
     """
 
-    use: Literal["amounts", "labels", "items", "names"]
+    use: Literal["amounts", "labels", "items", "names", "values"]
     declared: tuple[str, ...]
 
 
@@ -30,6 +30,9 @@ AMOUNTS = Reads("amounts", ("number", "integer"))
 LABELS = Reads("labels", ("text", "integer", "list of text", "counts"))
 ITEMS = Reads("items", LABELS.declared)  # labels that nobody declared
 NAMES = Reads("names", ("text", "integer"))  # exactly one text or number in each cell
+# Cells as they stand: what they mean as labels is less than what they are (2.5 is none, and true is a text).
+VALUES = Reads("values", LABELS.declared)
+ONE_VALUE = Reads("values", NAMES.declared)
 
 
 @dataclass(frozen=True)

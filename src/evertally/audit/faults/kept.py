@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -19,7 +20,7 @@ from evertally.audit.faults.findings import Found, held, leak, not_here
 from evertally.audit.faults.kept_changes import FILES, Change, changes_of
 from evertally.audit.faults.service_copy import KEY, OUTPUT, batch, write_copy
 from evertally.audit.report import Report
-from evertally.errors import ConfigurationError, EvertallyError
+from evertally.errors import ConfigurationError, EvertallyError, StateError
 from evertally.noise import Key
 from evertally.runtime import load_spec
 from evertally.runtime.input.batches import parse
@@ -73,7 +74,12 @@ def _found(spec: StreamSpec, place: Path) -> Found:
         plays.begin()
     except ConfigurationError as error:
         return not_here(f"no copy of this stream can be kept: {error}")
-    plays.undisturbed()  # what stops it now is no refusal of a spec: an audit that cannot look does not say it has
+    try:
+        plays.undisturbed()
+    except StateError as error:
+        if isinstance(error.__cause__, OSError | sqlite3.Error):
+            raise  # the machine: an audit that cannot look does not say that it has
+        return leak(f"an undisturbed stream stops when it is taken up again: {type(error).__name__}")
     try:
         told = [play() for play in (plays.interrupted, plays.beside, plays.changed, plays.published)]
     except Leak as seen:

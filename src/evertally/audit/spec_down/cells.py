@@ -78,12 +78,13 @@ def _pool(name: str, small: Small, table: Mapping[str, Any], owner: bool) -> tup
     if "action" in options:
         found += [table.get("insert", "insert"), table.get("delete", "delete")]
     elif owner and table.get("vertices"):
-        found += list(table["vertices"])[:_FEW]
+        vertices = table["vertices"]
+        found += list(range(vertices) if isinstance(vertices, int) else vertices)[:_FEW]
     elif "amounts" in uses:
         found += _amounts(table)
     elif uses:
         written = {option: value for option, value in table.items() if not _names_columns(value, small.spec.columns())}
-        found += _labels(name, written, several=not uses & {"names"})
+        found += _labels(name, written, several=any("list of text" in column.reads.declared for column in read))
     return *_distinct(found)[: _MOST - 1], None  # nothing is the last, however many there are
 
 

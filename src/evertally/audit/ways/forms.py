@@ -62,7 +62,8 @@ def _lines(records: Sequence[Record]) -> bytes:
 def csv(names: list[str], records: Sequence[Record]) -> list[Batch]:
     """Texts and numbers as texts."""
     found: list[Batch] = []
-    for plain, some in _runs(records, lambda record: bool(names) and all(map(_in_csv, record.values()))):
+    writable = bool(names) and all(map(_in_csv, names))
+    for plain, some in _runs(records, lambda record: writable and all(map(_in_csv, record.values()))):
         if plain:
             lines = [names, *([_written(record.get(name)) for name in names] for record in some)]
             text = "".join(",".join(line) + "\n" for line in lines)

@@ -129,6 +129,7 @@ _USES: dict[str, Test] = {
     "labels": _is_label,
     "items": _is_label,
     "names": _is_plain,
+    "values": _is_label,
 }
 _WANTED = {
     "time": "time stamps, dates or text, which this clock needs",
@@ -136,7 +137,7 @@ _WANTED = {
     "amounts": "numbers or text, from which amounts are read",
     "user": "text or numbers: an event has exactly one user",
     "names": "text or numbers: an event has exactly one of them",
-    **dict.fromkeys(("labels", "items"), "text, numbers, lists of them, or tables from labels to weights"),
+    **dict.fromkeys(("labels", "items", "values"), "text, numbers, lists of them, or tables from labels to weights"),
 }
 _DECLARED: dict[str, Test] = {
     "time": _USES["time"],

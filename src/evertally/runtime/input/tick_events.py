@@ -134,6 +134,8 @@ def prepared(column: Any, use: str) -> Any:
             return floats_of(column)
         if use == "users":
             return named(column)
+        if use == "values":
+            return cells_of(column)
         lists = lists_of(column)
         if lists is not None:
             return lists
@@ -143,7 +145,7 @@ def prepared(column: Any, use: str) -> Any:
         return floats(column)
     if isinstance(column, np.ndarray):
         return column
-    if use in ("items", "names"):
+    if use in ("items", "names", "values"):
         # Not coded: there may be as many labels as events, and a door that gets a tick of them would read the labels of
         # all ticks. Offsets of 64 bits: a file of long labels is one array in the end.
         if pa.types.is_dictionary(column.type):
