@@ -65,7 +65,14 @@ def _plain(value: Any) -> Any:
     return np.asarray(value).tolist()
 
 
+def _numbers(value: Any) -> list[Any]:
+    """The numbers behind labels, in their order; stacked statistics have tables in a table."""
+    if isinstance(value, dict):
+        return [number for part in value.values() for number in _numbers(part)]
+    return [value]
+
+
 def _same(some: Any, other: Any) -> bool:
     if isinstance(some, dict) and not isinstance(other, dict):
-        some = list(some.values())
+        some = _numbers(some)
     return bool(some == other or repr(some) == repr(other))  # NaN is the same as NaN
