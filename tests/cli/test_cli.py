@@ -423,6 +423,7 @@ def test_every_command_says_what_is_true_when_it_is_interrupted() -> None:
     source = inspect.getsource(app_module)
     said = dict(re.findall(r"\ndef (\w+)_command\([^\0]*?with _readable_errors\([^\n]*?(_[A-Z_]+|)\):", source))
     assert {name for name, words in said.items() if words == "_GOES_ON"} == {
+        "audit",  # of all, into a folder
         "run",
         "serve",
         "spark_run",
