@@ -7,6 +7,7 @@ the public numbers of the process: coefficients of a bank, integers of a factor,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -29,7 +30,7 @@ Exact = Any  # a fraction, or a ball
 _GRID = 2**24  # tables of blocks are integers over it
 
 
-class Path:
+class Path(ABC):
     """The real noise e of one column of a process, tick by tick, and what is released of it."""
 
     beyond = 0  # an integer that is added after rounding
@@ -38,8 +39,9 @@ class Path:
         self.process, self.source, self.column, self.ticks = process, source, column, ticks
         self.values: Sequence[Exact] = at_precision(BITS, self._values)
 
+    @abstractmethod
     def _values(self) -> Sequence[Exact]:
-        raise NotImplementedError
+        """e at each tick, from its definition."""
 
     def noise(self, tick: int, rest: int = 0) -> int:
         """floor(e + rest/unit + 1/2)."""

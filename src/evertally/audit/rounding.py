@@ -337,13 +337,18 @@ def _wrong_ties_of_banks(built: Built) -> str | None:
                     process = built.again(source, columns)
                 ticks = _ticks(process, _FEW)
                 at_precision(BITS + 128, partial(_tie_bank, process, source, ticks, bits))
-                noise = process.advance(ticks)
-                for column in range(columns):
-                    path = path_of(process, source, column, ticks)
-                    assert path is not None
-                    told = _wrong_noise(path, noise[:, column], f"2^-{bits} from a border")
-                    if told:
-                        return told
+                if told := _wrong_near_borders(process, source, ticks, columns, bits):
+                    return told
+    return None
+
+
+def _wrong_near_borders(process: Any, source: PlantedSource, ticks: int, columns: int, bits: int) -> str | None:
+    noise = process.advance(ticks)
+    for column in range(columns):
+        path = path_of(process, source, column, ticks)
+        assert path is not None
+        if told := _wrong_noise(path, noise[:, column], f"2^-{bits} from a border"):
+            return told
     return None
 
 
@@ -364,13 +369,8 @@ def _wrong_ties_of_blocks(built: Built) -> str | None:
         process = built.again(source, 2)
         ticks = _ticks(process, process._levels[0].table.n)
         at_precision(BITS + 128, partial(_tie_block, process, source, bits))
-        noise = process.advance(ticks)
-        for column in (0, 1):
-            path = path_of(process, source, column, ticks)
-            assert path is not None
-            told = _wrong_noise(path, noise[:, column], f"2^-{bits} from a border")
-            if told:
-                return told
+        if told := _wrong_near_borders(process, source, ticks, 2, bits):
+            return told
     return None
 
 
