@@ -48,6 +48,15 @@ def coins(p, q, n, rng, common):
     return Games(u < p), Games((u if common else rng.random(n)) < q)
 
 
+def test_promises_whose_exponential_is_no_float_are_bet_on_too():
+    """e^epsilon overflows at the higher levels of an epsilon of 30, and at all of them of 1,000."""
+    for epsilon in (30.0, 1000.0):
+        scale = Scale("epsilon", epsilon, 0.0)
+        for x, y, grown in scale.growths:
+            assert np.isfinite(grown).all(), (epsilon, x, y)
+            assert (grown < 0).all() if y else (grown >= 0).all()
+
+
 @pytest.mark.parametrize("common", [True, False])
 @pytest.mark.parametrize(
     ("scale", "p", "q"),

@@ -69,7 +69,7 @@ class Scale:
     @cached_property
     def growths(self) -> Growths:
         """What a pair of games adds to a bet on an event, in the unit epsilon."""
-        return _growths(np.exp(self.levels), np.full(self.levels.size, self.delta))
+        return _growths(np.exp(-self.levels), np.full(self.levels.size, self.delta))
 
     @property
     def at_claim(self) -> int:
@@ -110,7 +110,7 @@ class CoinCurve:
     @cached_property
     def growths(self) -> list[Growths]:
         """For each eta that is chosen among, what a pair of games adds to a bet."""
-        return [_growths(np.full(len(self._most), math.exp(eta)), self.delta(eta)) for eta in self.ETAS.tolist()]
+        return [_growths(np.full(len(self._most), math.exp(-eta)), self.delta(eta)) for eta in self.ETAS.tolist()]
 
     def delta(self, eta: float) -> FloatArray:
         """For every level. p as a function of q is concave: between two points of the grid it lies below the line
@@ -202,14 +202,14 @@ def _off(rate: float, games: int, deviations: float) -> float:
     return min(1.0, max(0.0, rate + off))
 
 
-def _log_growth(payoff: FloatArray, most: FloatArray) -> FloatArray:
-    """log(1 + b z) of each level and stake; `most` is what can be lost of one unit."""
-    return np.asarray(np.log1p(_STAKES * (payoff / most)[:, None]))
-
-
-def _growths(slope: FloatArray, delta: FloatArray) -> Growths:
-    """Of a bet that pays x - slope y - delta."""
-    return [(x, y, _log_growth(x - slope * y - delta, slope + delta)) for x, y in product((0, 1), (0, 1))]
+def _growths(flat: FloatArray, delta: FloatArray) -> Growths:
+    """Of a bet that pays flat x - y - flat delta: log(1 + b z) of each level and stake, where z is the payoff over the
+    most that can be lost. `flat` is e^-epsilon, which may be 0; its inverse, for large promises, is no float."""
+    most = 1 + flat * delta
+    return [
+        (x, y, np.asarray(np.log1p(_STAKES * ((flat * (x - delta) - y) / most)[:, None])))
+        for x, y in product((0, 1), (0, 1))
+    ]
 
 
 def _steepest(scale: Scale, p: float, q: float) -> Growths:
