@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mutation.choose import ROOT, Mutant
@@ -19,12 +20,17 @@ from mutation.world import is_compiled
 WORK = {"short": 120.0, "long": 300.0}  # seconds of work for one mutant, after which no further row is begun
 
 
-def trace_audits(seconds: float) -> None:
+def trace_audits(seconds: float, workers: int = 1) -> None:
     """Runs the short audit of every spec on the product, and keeps which lines each row executes: of specs that were
     traced before, only what has changed since."""
-    for name in SPECS:
+
+    def one(name: str) -> None:
         call = [sys.executable, "-m", "mutation.rows", name, str(traced_file(name))]
         subprocess.run(call, env=_environment(), cwd=ROOT, timeout=seconds, check=True)
+
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(one, SPECS):
+            pass
 
 
 def by_audits(
