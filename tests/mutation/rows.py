@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAKING = "(making)"  # what runs before the first row
 _COMPUTED, _PLAYED = 8, 8  # for one mutant: rows of so many specs
+_SHARES = (0.3, 0.7, 1.0)  # of the time, that may be gone after each of the three stages
 _WEAKER = ("attack", "event", "separation", "hunt", "not here")  # methods of rows in which nothing is computed
 _SOON = ("draws", "margins", "undecided", "restored noise", "overdrawn", "other words")  # attacks that compute
 _SAME = ("overdrawn", "other words", "kept in a store", "its share of the promise", "all charges together")
@@ -199,15 +200,16 @@ def _asked(spec: str, rows: Sequence[Row]) -> Asked:
 
 def _within(found: list[tuple[str, list[Row]]], seconds: float) -> Iterator[tuple[str, list[Row]]]:
     """As many rows as fit into the time: those that are done soon of all specs, then what is computed, of some, attacks
-    and games of fewer."""
+    and games of fewer. What comes first may not take all of it: a mistake that every spec executes would never meet
+    neighbours."""
     spent = 0.0
-    for stage, most in enumerate((len(found), _COMPUTED, _PLAYED)):
+    for stage, (most, share) in enumerate(zip((len(found), _COMPUTED, _PLAYED), _SHARES, strict=True)):
         # Of rows that are done soon those first that execute most: laws of all kinds are among them.
         order = sorted(found, key=lambda one: -max((row.lines for row in one[1]), default=0))
         for name, rows in order if stage == 0 else found[:most]:
             these = []
             for row in rows:
-                if row.stage == stage and spent + row.seconds <= seconds:
+                if row.stage == stage and spent + row.seconds <= share * seconds:
                     these.append(row)
                     spent += row.seconds
             if these or (stage == 1 and not spent):  # what is made before the first row may fail already
