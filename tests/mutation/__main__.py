@@ -42,7 +42,12 @@ def main() -> None:
             for judge in judges:
                 results.forget(mutant.id, judge)
     if options.what == "map":
-        _map(options.places or [*PLACES, CONFORMANCE], options.long, any("audit" in judge for judge in judges), options.workers)
+        _map(
+            options.places or [*PLACES, CONFORMANCE],
+            options.long,
+            any("audit" in judge for judge in judges),
+            options.workers,
+        )
     elif options.what == "list":
         for mutant in chosen:
             print(mutant)
@@ -59,15 +64,13 @@ def main() -> None:
         options.output.write_text(text, encoding="utf-8")
 
 
-def _map(places: Sequence[str], long: bool, audits: bool, workers: int) -> None:
+def _map(places: Sequence[str], long: bool) -> None:
     for place in places:
         for length in ("quick", "long") if long else ("quick",):
             files = [file for file in files_with_tests([place]) if not traced(file, length)]
             if files:
                 trace(files, length, 3600)
                 print(f"{place}: {sum(traced(file, length) for file in files)} of {len(files)} ({length})", flush=True)
-    if audits:
-        trace_audits(3600, workers)
 
 
 def _judge(mutants: Sequence[Mutant], judge: str, results: Results, options: argparse.Namespace) -> None:

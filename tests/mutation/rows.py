@@ -149,14 +149,15 @@ def affected(mutant: Mutant, seconds: float, *, compiled: bool) -> list[tuple[st
     lines = set(range(mutant.line, mutant.line + mutant.before.count("\n") + 1))
     anywhere = in_no_function(mutant)
     found: list[tuple[str, list[Row]]] = []
-    nowhere = not any(_executes(name, mutant.file) for name in SPECS)
+    direct = set()  # specs that run the line itself, as far as is known
+    nowhere = not any(_executed(name, mutant.file) for name in SPECS)
     for name in SPECS:
         known = _known(name)
         if known is None:
             continue
         everywhere = _meets(known["making"], mutant.file, lines, anywhere)
         everywhere |= compiled and mutant.file in known["compiled"]
-        through = nowhere or _executes(name, mutant.file)
+        through = nowhere or _executed(name, mutant.file) > 0
         rows = [
             _row(row)
             for row in known["rows"]
@@ -169,7 +170,9 @@ def affected(mutant: Mutant, seconds: float, *, compiled: bool) -> list[tuple[st
         ]
         if rows or everywhere:
             found.append((name, sorted(rows, key=lambda row: row.seconds)))
-    found.sort(key=lambda one: _order(mutant, *one))
+        if everywhere or any(_meets(row["lines"], mutant.file, lines, anywhere) for row in known["rows"]):
+            direct.add(name)
+    found.sort(key=lambda one: (one[0] not in direct, *_order(mutant, *one)))
     return [(name, _asked(name, rows)) for name, rows in _within(found, seconds)]
 
 
@@ -179,16 +182,19 @@ def _row(traced: dict[str, Any]) -> Row:
 
 
 def _order(mutant: Mutant, spec: str, rows: Sequence[Row]) -> tuple[bool, int, float]:
-    """Which spec comes first: where some row runs lines of the file (of compiled functions nothing else is known), then
-    those whose numbers are not 1, then the fastest."""
-    there = _executes(spec, mutant.file)
-    return not there, _TELLING.index(spec) if spec in _TELLING else 99, sum(row.seconds for row in rows)
+    """Which spec comes first of those that run the line, or do not: where most of the file runs (a way that is only
+    ranked runs little of it; of compiled functions nothing is known), then those whose numbers are not 1, then the
+    fastest."""
+    most = max(_executed(name, mutant.file) for name in SPECS)
+    ranked = _executed(spec, mutant.file) < 0.75 * most or not most
+    return ranked, _TELLING.index(spec) if spec in _TELLING else 99, sum(row.seconds for row in rows)
 
 
-def _executes(spec: str, file: str) -> bool:
-    """Whether a row that was watched runs lines of a file."""
+@cache
+def _executed(spec: str, file: str) -> int:
+    """How many lines of a file the rows that were watched run."""
     known = _known(spec)
-    return known is not None and any(row["lines"].get(file) for row in known["rows"])
+    return 0 if known is None else len({line for row in known["rows"] for line in row["lines"].get(file, ())})
 
 
 def _asked(spec: str, rows: Sequence[Row]) -> Asked:
