@@ -42,12 +42,9 @@ def main() -> None:
             for judge in judges:
                 results.forget(mutant.id, judge)
     if options.what == "map":
-        _map(
-            options.places or [*PLACES, CONFORMANCE],
-            options.long,
-            any("audit" in judge for judge in judges),
-            options.workers,
-        )
+        _map(options.places or [*PLACES, CONFORMANCE], options.long)
+        if any("audit" in judge for judge in judges):
+            trace_audits(3600, options.workers)
     elif options.what == "list":
         for mutant in chosen:
             print(mutant)

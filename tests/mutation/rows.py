@@ -150,14 +150,15 @@ def affected(mutant: Mutant, seconds: float, *, compiled: bool) -> list[tuple[st
     anywhere = in_no_function(mutant)
     found: list[tuple[str, list[Row]]] = []
     direct = set()  # specs that run the line itself, as far as is known
-    nowhere = not any(_executed(name, mutant.file) for name in SPECS)
+    ran = {name: _executed(name, mutant.file) for name in SPECS}
+    nowhere = not any(ran.values())
     for name in SPECS:
         known = _known(name)
         if known is None:
             continue
         everywhere = _meets(known["making"], mutant.file, lines, anywhere)
         everywhere |= compiled and mutant.file in known["compiled"]
-        through = nowhere or _executed(name, mutant.file) > 0
+        through = nowhere or ran[name] > 0
         rows = [
             _row(row)
             for row in known["rows"]
@@ -172,7 +173,7 @@ def affected(mutant: Mutant, seconds: float, *, compiled: bool) -> list[tuple[st
             found.append((name, sorted(rows, key=lambda row: row.seconds)))
         if everywhere or any(_meets(row["lines"], mutant.file, lines, anywhere) for row in known["rows"]):
             direct.add(name)
-    found.sort(key=lambda one: (one[0] not in direct, *_order(mutant, *one)))
+    found.sort(key=lambda one: (one[0] not in direct, *_order(ran, *one)))
     return [(name, _asked(name, rows)) for name, rows in _within(found, seconds)]
 
 
@@ -181,16 +182,14 @@ def _row(traced: dict[str, Any]) -> Row:
     return Row(traced["name"], traced["method"], traced["seconds"], lines)
 
 
-def _order(mutant: Mutant, spec: str, rows: Sequence[Row]) -> tuple[bool, int, float]:
+def _order(ran: dict[str, int], spec: str, rows: Sequence[Row]) -> tuple[bool, int, float]:
     """Which spec comes first of those that run the line, or do not: where most of the file runs (a way that is only
     ranked runs little of it; of compiled functions nothing is known), then those whose numbers are not 1, then the
     fastest."""
-    most = max(_executed(name, mutant.file) for name in SPECS)
-    ranked = _executed(spec, mutant.file) < 0.75 * most or not most
+    ranked = not ran[spec] or ran[spec] < 0.75 * max(ran.values())
     return ranked, _TELLING.index(spec) if spec in _TELLING else 99, sum(row.seconds for row in rows)
 
 
-@cache
 def _executed(spec: str, file: str) -> int:
     """How many lines of a file the rows that were watched run."""
     known = _known(spec)
