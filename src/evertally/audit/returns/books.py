@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.returns.histories import Visit, Visits
+from evertally.audit.returns.histories import Visits
 from evertally.audit.returns.muted import Numbers
 
 MOST_EVENTS = 1000  # of one user in a tick

@@ -1,9 +1,9 @@
 """The row "comes back": whoever was paid for once is silent for long, comes back, and counts no further.
 
 The query at its full horizon, with few labels, without noise (muted.py). What its engine is handed at every tick, with
-records and without, must be what the books say (books.py, lives.py), which forget nobody: for some dozens of people, and
-for the same people among thousands. Where nothing happens in ticks without events, the first ticks are walked one by
-one, and of all others those in which somebody comes, up to the last of the horizon.
+records and without, must be what the books say (books.py, lives.py), which forget nobody: for some dozens of people,
+and for the same people among thousands. Where nothing happens in ticks without events, the first ticks are walked one
+by one, and of all others those in which somebody comes, up to the last of the horizon.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ from evertally.users.retention_rule import CohortRule
 from evertally.values.sum_doors import Allowance
 
 NAME, METHOD = "comes back", "own books"
-_WALKED, _SPARSE, _LONGEST = 4096, 1024, 2**15  # ticks that are walked one by one
+_WALKED, _SPARSE, _LONGEST = 10_000, 2048, 2**15  # ticks that are walked one by one
+_LAST = 2**20  # that somebody comes in a stream without an end
+_DOZENS = 200
+_ADDRESSES = ("10.1.2.3", "2001:db8::1")  # labels of a form that is asked for
 _FIRSTS = (FirstSeen, FirstCategories, FirstLabels, OncePerUser, Followed, Allowance)
 _KNOWN = (*_FIRSTS, ActiveRule, PeriodRule, CohortRule, PresenceRule, Named)
 
@@ -75,7 +78,7 @@ def comes_back(small: Small, seed: int = 0) -> Report:
         return Report.not_here(small.made, NAME, str(why))
     except EvertallyError as error:
         return Report.attack(small.made, NAME, True, f"{type(error).__name__}: {error}", METHOD)
-    return Report.attack(small.made, NAME, False, "; ".join(told), METHOD)
+    return Report.attack(small.made, NAME, False, "; ".join(dict.fromkeys(told)), METHOD)
 
 
 class _NotHere(Exception):
@@ -136,11 +139,12 @@ class _Look(ABC):
 
     @cached_property
     def content(self) -> Record:
-        """A content that counts."""
-        nothing = self.of_newcomers(1, [])
-        for cells in self._contents:
-            record = self._columns.record(cells)
-            if self.of_newcomers(1, [record | dict.fromkeys(self._named, "somebody")]) != nothing:
+        """A content that counts. Of some rules not everybody does: dozens are asked."""
+        records = [self._columns.record(cells) for cells in self._contents]
+        records += [dict.fromkeys(self._columns.names, address) for address in _ADDRESSES]
+        for record in records:
+            dozens = [record | dict.fromkeys(self._named, f"somebody {i}") for i in range(_DOZENS)]
+            if self.of_newcomers(1, dozens) != self._nothing:
                 return record
         raise _NotHere("no record was found that counts")
 
@@ -160,9 +164,10 @@ class _Look(ABC):
     @cached_property
     def _manners(self) -> Manners:
         declared, horizon = self.books().declared, self._small.spec.horizon
-        last = min(max(_WALKED, 2 * max(declared.lengths, default=0) + 64), _LONGEST)
-        if horizon is not None:
-            last = horizon if declared.sparse else min(horizon, last)
+        if declared.sparse:
+            last = _LAST if horizon is None else horizon
+        else:
+            last = min(max(_WALKED, 2 * max(declared.lengths, default=0) + 64), _LONGEST, horizon or _LONGEST)
         return Manners(last, declared.lengths, declared.whole, declared.turns, declared.singly)
 
     @property
@@ -171,15 +176,15 @@ class _Look(ABC):
         manners, horizon = self._manners, self._small.spec.horizon
         walked = f"{len(self._ticks({}))} ticks" + ("" if horizon is None else f" of {horizon}")
         if self.books().declared.sparse and manners.last > _SPARSE:
-            walked += ", the last one too"
+            walked += ", and all in which somebody comes"
         silences = [silence for silence in manners.silences if silence > max(manners.lengths, default=0)]
         longest = f"silent for up to {silences[-1]} ticks" if silences else "nobody is silent for longer than declared"
-        return f"{walked}; {longest}; alone and among thousands: what counts is what dictionaries say"
+        return f"{walked}; {longest}, by themselves and among thousands: what counts is what dictionaries say"
 
     def _ticks(self, visits: ByTick) -> list[int]:
         manners = self._manners
         walked = min(manners.last, _SPARSE) if self.books().declared.sparse else manners.last
-        return sorted({*range(1, walked + 1), *(tick for tick in visits if tick <= manners.last)})
+        return sorted({*range(1, walked + 1), *visits})
 
     def wrong(self) -> str:
         """What differs from the books; nothing, if all is well."""
@@ -273,7 +278,7 @@ class _BehindRule(_Look):
             return int(made.max_pairs) + 1
         if isinstance(rule, Allowance):
             moved = self.of_newcomers(1, [self.content | dict.fromkeys(self._named, "somebody")])
-            return -(-rule._most // abs(moved[0])) + 1
+            return -(-rule._most // max(1, abs(moved[0]) - 1)) + 1  # an amount may be rounded down by one step
         return 1
 
     def said(self, visit: Visit) -> list[Record]:

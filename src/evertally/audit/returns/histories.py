@@ -20,6 +20,7 @@ _FIRST, _SECOND = 2, 5  # when
 _SOME = 30  # of the crowd, who come back after one silence
 _LARGE = 10  # events of each of them
 _TIMES = 7  # that somebody comes again and again
+_REGULAR = 400  # ticks
 _MOST = 40  # ticks that somebody needs until it does not count any more
 _SILENCES = (1, 2, 3, 8, 32, 128, 512, 2048, 2**13, 2**15, 2**20, 2**25)
 
@@ -57,10 +58,12 @@ class Manners:
         """How long somebody is silent.
 
         >>> Manners(last=100, lengths=(24,)).silences
-        [1, 2, 3, 8, 23, 24, 25, 32, 49, 99]
+        [1, 2, 3, 8, 23, 24, 25, 32, 49, 50, 75, 76, 99]
         """
-        around = {n for length in self.lengths for n in (length - 1, length, length + 1, 2 * length + 1)}
-        return sorted(n for n in {*_SILENCES, *around, self.last - 1} if 0 < n < self.last)
+        last, lengths = self.last, self.lengths
+        around = {n for length in lengths for n in (length - 1, length, length + 1, 2 * length + 1)}
+        long = {last // 2, 3 * last // 4, *(last - length for length in lengths), last - 1}
+        return sorted(n for n in {*_SILENCES, *around, *long} if 0 < n < last)
 
 
 def few(manners: Manners) -> ByTick:
@@ -71,18 +74,19 @@ def few(manners: Manners) -> ByTick:
     >>> [visit.name for visit in few(Manners(last=4097, lengths=(28,)))[2055]]
     ['returning after 2048']
     """
-    return _by_tick(_people(manners))
+    return _by_tick(manners, _people(manners))
 
 
 def many(manners: Manners) -> ByTick:
-    """The same people in a crowd."""
-    return _by_tick([*_people(manners), *_crowd(manners), *_bridges(manners)])
+    """The same people in a crowd, and somebody who comes at every tick for a long time."""
+    regular = (Visit(tick, "regular", manners.whole) for tick in range(1, min(_REGULAR, manners.last) + 1))
+    return _by_tick(manners, [*_people(manners), *_crowd(manners), *_bridges(manners), *regular])
 
 
 def _people(manners: Manners) -> Iterator[Visit]:
     last, whole = manners.last, manners.whole
     for number, silence in enumerate(manners.silences):
-        start = max(1, min(1 + 2 * number, last - silence))
+        start = min(1 + 2 * number, last - silence) if silence <= last // 2 else 1
         name = f"returning after {silence}"
         yield from (Visit(tick, name, whole) for tick in (start, start + silence, last))
         name = f"spent, then after {silence}"
@@ -117,9 +121,9 @@ def _bridges(manners: Manners) -> Iterator[Visit]:
                 yield from (Visit(tick, name, manners.whole) for tick in (start, start + length - 1, manners.last))
 
 
-def _by_tick(visits: Iterable[Visit]) -> ByTick:
+def _by_tick(manners: Manners, visits: Iterable[Visit]) -> ByTick:
     """Visits within the stream, each person once a tick."""
     found: dict[int, dict[str, Visit]] = {}
-    for visit in visits:
+    for visit in (visit for visit in visits if visit.tick <= manners.last):
         found.setdefault(visit.tick, {}).setdefault(visit.name, visit)
     return {tick: list(of.values()) for tick, of in sorted(found.items())}

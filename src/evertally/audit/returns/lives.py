@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from evertally.audit.returns.books import Declared, Moving
-from evertally.audit.returns.histories import Visit, Visits
+from evertally.audit.returns.histories import Visits
 from evertally.audit.returns.muted import Numbers
 
 
