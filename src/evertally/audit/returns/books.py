@@ -62,6 +62,7 @@ class Moving(Books):
 class FirstEvents(Counting):
     """The first w events of each user, for ever.
 
+    >>> from evertally.audit.returns.histories import Visit
     >>> books = FirstEvents(2)
     >>> [visit.events for tick in (1, 900) for visit in books.counting(tick, [Visit(tick, "ann", 3)])]
     [2]

@@ -71,8 +71,8 @@ def few(manners: Manners) -> ByTick:
 
     >>> sorted(few(Manners(last=9)))
     [1, 2, 3, 4, 5, 6, 7, 8, 9]
-    >>> [visit.name for visit in few(Manners(last=4097, lengths=(28,)))[2055]]
-    ['returning after 2048']
+    >>> [visit.name for visit in few(Manners(last=100))[76]]
+    ['returning after 75']
     """
     return _by_tick(manners, _people(manners))
 

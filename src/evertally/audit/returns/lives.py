@@ -35,6 +35,7 @@ class FlipBooks(Moving):
 class LifeBooks(Moving):
     """Named items in one cell: each lives so many times, and no longer than so many ticks, whoever comes or not.
 
+    >>> from evertally.audit.returns.histories import Visit
     >>> books = LifeBooks(lives=1, longest=3, cell=0)
     >>> visits = {1: [Visit(1, "ann")], 9: [Visit(9, "ann")]}
     >>> [tick for tick in range(1, 10) if books.moved(tick, visits.get(tick, []))]
