@@ -133,6 +133,14 @@ def test_it_says_how_far_it_went(comes_back: Row) -> None:
     assert "nobody is silent for longer than declared" in said(comes_back(one_period))
 
 
+def test_windows_that_nobody_outlasts_show_nothing(comes_back: Row, monkeypatch: Any) -> None:
+    monkeypatch.setattr("evertally.audit.returns.comes_back._LONGEST", 28)
+    report = comes_back(ACTIVE)
+    assert report is not None
+    assert report.method == "not here"
+    assert "28 ticks of 365; nobody is silent for longer" in report.stopped
+
+
 def test_who_cannot_spend_all_is_not_judged(comes_back: Row) -> None:
     fine = query("running_sum", column="minutes", upper=1, max_total_per_user=200_000)
     report = comes_back(spec_text(fine, stream=USERS))

@@ -53,6 +53,7 @@ from evertally.values.sum_doors import Allowance
 
 NAME, METHOD = "comes back", "own books"
 _WALKED, _SPARSE, _LONGEST = 10_000, 2048, 2**15  # ticks that are walked one by one
+_NUMBERS = 2**27  # that rules go through in all of them: wide rows and long windows are walked for fewer ticks
 _LAST = 2**20  # that somebody comes in a stream without an end
 _DOZENS = 200
 _ADDRESSES = ("10.1.2.3", "2001:db8::1")  # labels of a form that is asked for
@@ -74,10 +75,16 @@ def comes_back(small: Small, seed: int = 0) -> Report:
             if wrong:
                 return Report.attack(small.made, NAME, True, wrong, METHOD)
             told.append(look.told)
+            if look.cut:
+                return Report.not_here(small.made, NAME, f"more would take too long: {look.told}")
     except _NotHere as why:
         return Report.not_here(small.made, NAME, str(why))
     except EvertallyError as error:
         return Report.attack(small.made, NAME, True, f"{type(error).__name__}: {error}", METHOD)
+    except Exception as error:
+        return Report.attack(
+            small.made, NAME, True, f"somebody who comes back ends it with {type(error).__name__}", METHOD
+        )
     return Report.attack(small.made, NAME, False, "; ".join(dict.fromkeys(told)), METHOD)
 
 
@@ -167,7 +174,9 @@ class _Look(ABC):
         if declared.sparse:
             last = _LAST if horizon is None else horizon
         else:
-            last = min(max(_WALKED, 2 * max(declared.lengths, default=0) + 64), _LONGEST, horizon or _LONGEST)
+            longest = max(declared.lengths, default=0)
+            last = max(_WALKED, 2 * longest + 64)
+            last = min(last, horizon or last, _LONGEST, _NUMBERS // (self._small.made._engine.width + longest))
         return Manners(last, declared.lengths, declared.whole, declared.turns, declared.singly)
 
     @property
@@ -180,6 +189,12 @@ class _Look(ABC):
         silences = [silence for silence in manners.silences if silence > max(manners.lengths, default=0)]
         longest = f"silent for up to {silences[-1]} ticks" if silences else "nobody is silent for longer than declared"
         return f"{walked}; {longest}, by themselves and among thousands: what counts is what dictionaries say"
+
+    @property
+    def cut(self) -> bool:
+        """Whether nobody was silent for long, though the stream is long enough."""
+        manners = self._manners
+        return manners.last <= max(manners.lengths, default=0) and manners.last != self._small.spec.horizon
 
     def _ticks(self, visits: ByTick) -> list[int]:
         manners = self._manners

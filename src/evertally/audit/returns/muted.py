@@ -6,7 +6,7 @@ the real door, caps and rules.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -71,7 +71,8 @@ class Walk:
 
     def __init__(self, mechanism: Any) -> None:
         self.mechanism = mechanism
-        rows, outer = mechanism._kept.played.recent, mechanism._engine
+        rows: Any = mechanism._kept.played.recent
+        outer: Any = mechanism._engine
         # Behind a cap the door says what came through; rules of users, and of items, are before an engine of their own.
         if isinstance(outer, AdmissionEngine):
             self._muted = Muted(outer.inner, rows)
@@ -107,6 +108,7 @@ def as_numbers(batch: Any) -> Numbers:
     (one,) = batch
     if isinstance(one, np.ndarray):
         return as_numbers(one)
+    pairs: Iterable[tuple[Any, Any]]
     if hasattr(one, "signs"):
         pairs = zip(one.cells.tolist(), one.signs.tolist(), strict=True)
     elif isinstance(one, Mapping):
