@@ -74,11 +74,12 @@ class Walk:
         rows: Any = mechanism._kept.played.recent
         outer: Any = mechanism._engine
         # Behind a cap the door says what came through; rules of users, and of items, are before an engine of their own.
-        if isinstance(outer, AdmissionEngine):
-            self._muted = Muted(outer.inner, rows)
-            outer.inner = self._muted
+        before: Any = outer if isinstance(outer, AdmissionEngine) else None
+        self._muted = Muted(outer if before is None else before.inner, rows)
+        if before is None:
+            mechanism._engine = self._muted
         else:
-            self._muted = mechanism._engine = Muted(outer, rows)
+            before.inner = self._muted
         mechanism._plays_numbers = False
 
     def step(self, rows: Any, query: Any, tick: int) -> None:
