@@ -217,6 +217,103 @@ _OUTSIDE = (
     ),
 )
 
+# Memories that end, and lives that do not: found by a third one, and passed by the auditor of that day.
+_YEAR = {"name": "visits", "horizon": 365}
+_HOURS = {"name": "visits", "horizon": 8760}
+_PEOPLE = {"unit": "user", "user_column": "patient"}
+_BED = {"action": "what", "id": "bed"}
+_MEMORIES = (
+    Bug(
+        "cap emptied beyond 1,000 names",
+        "encode/caps.py",
+        "        table.begin()\n        self._entered = last, numbers",
+        "        self._table = table if len(table) <= 1000 else table.emptied()\n        self._table.begin()\n"
+        "        self._entered = last, numbers if len(table) <= 1000 else numbers[:0]",
+        spec_text(_TREE, stream=_YEAR | _PEOPLE | {"max_events_per_user": 3}),
+    ),
+    Bug(
+        "separated ticks forgotten beyond 1,000 names",
+        "encode/separated.py",
+        "times, last = before[:, 0], before[:, 1]",
+        "times, last = before[:, 0] * (len(self._table) < 1000), before[:, 1]",
+        spec_text({**ALL, "min_separation": 7, "max_ticks_per_user": 4}, stream=_YEAR | _PEOPLE),
+    ),
+    Bug(
+        "users emptied beyond 1,000 names",
+        "users/user_rule.py",
+        "        self.users.begin()",
+        "        self.users = self.users if len(self.users) <= 1000 else self.users.emptied()\n"
+        "        self.users.begin()",
+        spec_text({"name": "users", "kind": "distinct_users"}, stream=_YEAR | _PEOPLE),
+    ),
+    Bug(
+        "a period's users emptied beyond 1,000 names",
+        "users/period_rule.py",
+        "        if place == 0:\n            counted = 0\n            if self._most is None:",
+        "        if place == 0 or len(self._users) > 1000:\n            counted = 0 if place == 0 else counted\n"
+        "            if self._most is None:",
+        spec_text({"name": "weeks", "kind": "period_users", "period": 7}, stream=_YEAR | _PEOPLE),
+    ),
+    Bug(
+        "cohort forgotten too early",
+        "users/retention_rule.py",
+        "newcomers = numbers[numbers >= known]",
+        "newcomers = numbers[(numbers >= known) | (users.read(_ACTIVE, numbers) < period - cells.ages)]",
+        spec_text({"name": "again", "kind": "retention", "period": 24, "ages": 12}, stream=_HOURS | _PEOPLE),
+    ),
+    Bug(
+        "active users forgotten too early",
+        "users/active_rule.py",
+        "silent = self.users.column(self._last) <= tick - self._longest",
+        "silent = self.users.column(self._last) <= tick - self._longest // 2",
+        spec_text({"name": "active", "kind": "active_users", "windows": [1, 7, 28]}, stream=_YEAR | _PEOPLE),
+    ),
+    Bug(
+        "allowance forgotten after a month",
+        "values/sum_doors.py",
+        "self._most, self._users.read(0, numbers)), 0",
+        "self._most, self._users.read(0, numbers) * (arrivals.tick % 30 != 1)), 0",
+        spec_text(
+            {"name": "sum", "kind": "running_sum", "column": "minutes", "upper": 50, "max_total_per_user": 200},
+            stream=_YEAR | _PEOPLE,
+        ),
+    ),
+    Bug(
+        "labels of users emptied beyond 1,000 names",
+        "users/distinct_unknown.py",
+        "        self.pairs.users.begin()\n        self.labels.begin()",
+        "        self.pairs.users = u if len(u := self.pairs.users) <= 1000 else u.emptied()\n"
+        "        self.pairs.users.begin()\n        self.labels.begin()",
+        spec_text(
+            {"name": "pages", "kind": "unknown_distinct_users", "column": "page"},
+            stream=_YEAR | _PEOPLE,
+            guarantee=_DELTA,
+        ),
+    ),
+    Bug(
+        "changes of items forgotten after 1,000 ticks",
+        "users/present_rule.py",
+        "        self._items.begin()",
+        "        self._items = self._items if tick % 1000 != 999 else self._items.emptied()\n"
+        "        self._items.begin()",
+        spec_text({"name": "seats", "kind": "present_items", "max_flips": 4, **_BED}, stream=_HOURS),
+    ),
+    Bug(
+        "lives forgotten beyond 1,000 names",
+        "dynamic/lifetimes.py",
+        "self._set(name, (-1, 0, 0, life[3]))",
+        "self._set(name, (-1, 0, 0, life[3]) if len(self._lives) <= 1000 else None)",
+        spec_text({"name": "beds", "kind": "dynamic_count", "max_lifetime": 24, **_BED}, stream=_YEAR),
+    ),
+    Bug(
+        "items expire only with arrivals",
+        "dynamic/lifetimes.py",
+        "for old in self._inserted.get(tick - self._longest, ()):",
+        "for old in self._inserted.get(tick - self._longest, ()) if len(arrivals) else ():",
+        spec_text({"name": "beds", "kind": "dynamic_count", "max_lifetime": 24, **_BED}, stream=_YEAR),
+    ),
+)
+
 BUGS = (
     Bug("lifetime cap per tick, counter", *_PER_TICK, spec_text(ALL, stream=_USERS)),
     Bug("lifetime cap per tick, histogram", *_PER_TICK, spec_text(WARD, stream=_USERS, guarantee={"epsilon": 1.0})),
@@ -246,6 +343,7 @@ BUGS = (
     ),
     Bug("threshold falls with the table", *_THRESHOLD, spec_text(_FOUND, guarantee=_DELTA)),
     *_OUTSIDE,
+    *_MEMORIES,
 )
 
 

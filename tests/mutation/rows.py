@@ -38,6 +38,7 @@ _SAME = ("overdrawn", "other words", "kept in a store", "its share of the promis
 _THROUGH = {
     "ways in": ("encode", "selection", "counting"),
     "in parts": ("encode", "selection", "counting", "runtime/state"),
+    "comes back": ("encode",),
     "kept in a store": ("runtime/state", "encode", "stream"),
 }
 # Whose numbers are not 1: taken first among those that execute a line.

@@ -12,6 +12,7 @@ from typing import Any
 
 from evertally.audit.faults.kept import NAME, kept_report
 from evertally.audit.report import Aspect, Report, describe
+from evertally.audit.returns import comes_back
 from evertally.audit.spec_down.inputs import ChangeSearch, NothingSeen, ReleaseSearch, allowed
 from evertally.audit.spec_down.other_words import other_words_report
 from evertally.audit.spec_down.overdrawn import overdrawn_report
@@ -54,6 +55,9 @@ def content_steps(
         ]
         for name in made
     }
+    for name in filter(lambda name: comes_back.remembers(made[name]), made):
+        row = partial(audit.equal_ways, name, comes_back.NAME, comes_back.comes_back, full=True)
+        steps[name].append(Step(comes_back.NAME, row))
     whole = [
         Step(_SUM, audit.total),
         Step("overdrawn", audit.overdrawn),
@@ -146,10 +150,10 @@ class SpecAudit:
                 break
         return max(found, key=lambda report: (not report.passed, report.fraction))
 
-    def equal_ways(self, name: str, row: str, played: Callable[[Small, int], Report]) -> Report:
-        """Ways that must release the same bytes, on a small copy."""
+    def equal_ways(self, name: str, row: str, played: Callable[[Small, int], Report], full: bool = False) -> Report:
+        """Ways that must release the same bytes, on a small copy; `full`: at its own horizon."""
         try:
-            small = small_copy(self._content, self._spec, name, self._made[name], _WAYS)
+            small = small_copy(self._content, self._spec, name, self._made[name], 1 if full else _WAYS, full)
         except EvertallyError as error:
             return Report.not_here(self._made[name], row, f"no small copy of it can be built: {error}")
         return played(small, self._seed)

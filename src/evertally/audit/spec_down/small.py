@@ -7,7 +7,7 @@ of an event is the same, and everything that can happen is small enough to be tr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,8 +39,11 @@ class Small:
         return self.spec.queries[0]
 
 
-def small_copy(content: Mapping[str, Any], spec: StreamSpec, name: str, made: Any, least: int = 1) -> Small:
-    """The shortest copy of `least` ticks that can be built, with as few labels as it can be built with.
+def small_copy(
+    content: Mapping[str, Any], spec: StreamSpec, name: str, made: Any, least: int = 1, full: bool = False
+) -> Small:
+    """The shortest copy of `least` ticks that can be built, with as few labels as it can be built with. `full`: at its
+    own horizon.
 
     >>> from evertally.runtime.table.given import spec_from
     >>> by_ward = {"name": "w", "kind": "histogram", "column": "ward", "categories": ["a", "b", "c", "d"]}
@@ -53,7 +56,8 @@ def small_copy(content: Mapping[str, Any], spec: StreamSpec, name: str, made: An
     """
     number = next(i for i, query in enumerate(spec.queries) if query.name == name)
     problem = ConfigurationError(f"{name}: no small copy")
-    for stream in _streams(content["stream"], spec.horizon, least):
+    lengths = TICKS if not full or spec.horizon is None else (spec.horizon,)
+    for stream in _streams(content["stream"], spec.horizon, [ticks for ticks in lengths if ticks >= least]):
         for table in _tables(content["query"][number], str(spec.queries[number].share), made):
             kept = {section: content[section] for section in _KEPT if section in content}
             clock = {option: value for option, value in content["clock"].items() if option != "end"}
@@ -68,9 +72,9 @@ def small_copy(content: Mapping[str, Any], spec: StreamSpec, name: str, made: An
     raise problem
 
 
-def _streams(written: Mapping[str, Any], horizon: int | None, least: int) -> Iterator[dict[str, Any]]:
-    """The stream with fewer ticks; without what the spec would refuse where this is the only query."""
-    for ticks in (ticks for ticks in TICKS if ticks >= least):
+def _streams(written: Mapping[str, Any], horizon: int | None, lengths: Iterable[int]) -> Iterator[dict[str, Any]]:
+    """The stream with so many ticks; without what the spec would refuse where this is the only query."""
+    for ticks in lengths:
         if horizon is not None and ticks > horizon:
             ticks = horizon
         shorter = dict(written) if horizon is None else {**written, "horizon": ticks}
