@@ -105,12 +105,14 @@ def _judge(job: dict[str, Any], mode: str) -> str:
 
 
 def _rows(job: dict[str, Any], until: float) -> str:
-    answer = "survived"
+    failed, answer = "", "survived"
     for spec, asked in job["specs"]:
         answer = judged(spec, job["effort"], asked, until)
-        if not answer.startswith("survived"):
+        if answer.startswith("broken"):
             return answer
-    return answer
+        if answer.startswith("did not run"):
+            failed = failed or answer
+    return failed or answer
 
 
 @dataclass

@@ -90,26 +90,31 @@ def forget_results(modules: Container[str] | None = None) -> None:
 
 
 def judged(spec: str, effort: str, asked: Asked | None, until: float = math.inf) -> str:
-    """ "broken ROW" at the first row that is, "did not run ROW" where one fails, else "survived". No row is begun when
-    this process has worked for `until` seconds. All rows are played where nothing is asked for."""
+    """ "broken ROW" at the first row that is, else "did not run ROW" where one fails, else "survived": a row that fails
+    hides nothing of the others, as in the command. No row is begun when this process has worked for `until` seconds.
+    All rows are played where nothing is asked for."""
     from evertally.audit.steps import run
 
-    where, played = MAKING, 0
+    where, played, failed = MAKING, 0, ""
     try:
         steps = _picked(steps_of(spec, effort), asked, effort)
-        for (plan, _), step in steps:
-            if time.process_time() > until:
-                return f"survived {played} of {len(steps)} rows of {spec}"
-            played += 1
-            where = f"{plan}: {step.name}"
-            report = run(step)
-            if not report.passed:
-                return f"broken {spec}: {where} ({report.method})"
-    except MemoryError:
-        raise
     except Exception as error:  # what the command ends with 2 or 3 for
         return f"did not run {spec}: {where}: {type(error).__name__}"
-    return f"survived {played} rows of {spec}"
+    for (plan, _), step in steps:
+        if time.process_time() > until:
+            return failed or f"survived {played} of {len(steps)} rows of {spec}"
+        played += 1
+        where = f"{plan}: {step.name}"
+        try:
+            report = run(step)
+        except MemoryError:
+            raise
+        except Exception as error:
+            failed = failed or f"did not run {spec}: {where}: {type(error).__name__}"
+            continue
+        if not report.passed:
+            return f"broken {spec}: {where} ({report.method})"
+    return failed or f"survived {played} rows of {spec}"
 
 
 def _picked(steps: dict[Place, Step], asked: Asked | None, effort: str) -> list[tuple[Place, Step]]:
