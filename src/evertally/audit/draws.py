@@ -114,17 +114,17 @@ def _tails_once() -> Iterator[None]:
     real = DiscreteGaussian.tail
     known: dict[Any, arb] = {}
 
-    def tail(law: DiscreteGaussian, k: int) -> arb:
-        asked = law, k, ctx.prec
+    def tail(self: DiscreteGaussian, k: int) -> arb:
+        asked = self, k, ctx.prec
         if asked not in known:
-            known[asked] = real(law, k)
+            known[asked] = real(self, k)
         return known[asked]
 
-    setattr(DiscreteGaussian, "tail", tail)
+    DiscreteGaussian.tail = tail  # type: ignore[method-assign]
     try:
         yield
     finally:
-        setattr(DiscreteGaussian, "tail", real)
+        DiscreteGaussian.tail = real  # type: ignore[method-assign]
 
 
 @_tails_once()
