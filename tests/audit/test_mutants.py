@@ -48,16 +48,16 @@ def test_planting_leaves_no_trace() -> None:
     assert not {name for name in before | after if before.get(name) != after.get(name)}
 
 
-def product_names() -> dict[str, int]:
+def product_names() -> dict[tuple[str, ...], int]:
     """Every name of every product module and class, and which object it is."""
-    found: dict[str, int] = {}
+    found: dict[tuple[str, ...], int] = {}
     for module_name, module in list(sys.modules.items()):
         if not module_name.startswith("evertally.") or module_name.startswith("evertally.audit"):
             continue
         for name, value in vars(module).items():
-            found[f"{module_name}.{name}"] = id(value)
+            found[module_name, name] = id(value)
             if isinstance(value, type) and value.__module__ == module_name:
-                found |= {f"{module_name}.{name}.{part}": id(v) for part, v in members(value).items()}
+                found |= {(module_name, name, part): id(v) for part, v in members(value).items()}
     return found
 
 

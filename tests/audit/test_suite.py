@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import evertally as et
+import long
 from conformance import MECHANISMS
 from evertally.audit import suite
 from evertally.audit.adversaries import worst_pair
@@ -63,15 +64,8 @@ def paths_of(model):
 
 @cache
 def telling():
-    """The names of entries that go through every path of the list, found one by one: the one with most new paths, and
-    the first of several. `make audit` plays all entries."""
-    paths = {name: paths_of(model) for name, model in models().items()}
-    left, found = set().union(*paths.values()), set()
-    while left:
-        name = max(paths, key=lambda name: len(paths[name] & left))
-        found.add(name)
-        left -= paths[name]
-    return found
+    """The names of entries that go through every path of the list. `make audit` plays all entries."""
+    return long.telling({name: paths_of(model) for name, model in models().items()})
 
 
 COMPUTED = ("closed form", "exact law", "transcript", "exact inputs")

@@ -9,13 +9,13 @@ more, in balls of many bits (docs/theory/samplers.md, 1 to 3, 7 and 8; only the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 from numpy.typing import NDArray
 
 from evertally.audit.addresses import wrong_addresses
@@ -107,6 +107,27 @@ def _named(law: Any) -> str:
 # -- integers ----------------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _tails_once() -> Iterator[None]:
+    """Each tail of a narrow Gaussian law is a sum of hundreds of terms, and all words around a border ask for the same
+    few: the program computes them once."""
+    real = DiscreteGaussian.tail
+    known: dict[Any, arb] = {}
+
+    def tail(self: DiscreteGaussian, k: int) -> arb:
+        asked = self, k, ctx.prec
+        if asked not in known:
+            known[asked] = real(self, k)
+        return known[asked]
+
+    DiscreteGaussian.tail = tail  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        DiscreteGaussian.tail = real  # type: ignore[method-assign]
+
+
+@_tails_once()
 def _wrong_integer(law: DiscreteLaplace | DiscreteGaussian) -> str:
     tails = Tails(law)
     # All bits of V that are planted: at a border from each side, as late as in the third round.
