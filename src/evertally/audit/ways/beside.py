@@ -45,11 +45,11 @@ def beside(small: Small, columns: Columns, released: Released, objects: Objects,
                 break
             known = released([objects(records) for records in meant])
             if alone(meant) not in (None, known):
-                return "a strange record beside others releases something else than one by one"
+                return "records beside a strange one release something else than one by one"
             found = released(read)
             if found != known:
-                told = _first(found, known, bodies)
-                return f"{reader}: {told} decides how others are read" if told else f"{reader} reads other records"
+                told = _first(found, known, bodies) or "nothing strange"
+                return f"{reader}: beside {told}, records are read otherwise than as objects"
     return ""
 
 
@@ -83,12 +83,12 @@ class _Ordinary:
         return self._record({name: pool[0] for name, pool in self._pools.items()}, next(self._users))
 
     def records(self) -> list[Record]:
-        """Every value of every column, beside one another in ever other ways."""
+        """Every value of every column, each time beside other values of the others, and in another place."""
         size = max(_LEAST, *map(len, self._pools.values())) if self._pools else _LEAST
         begin = next(self._users)
         return [
             self._record(
-                {name: pool[(i + j * begin) % len(pool)] for j, (name, pool) in enumerate(self._pools.items())}, i
+                {name: pool[(i + (j + 1) * begin) % len(pool)] for j, (name, pool) in enumerate(self._pools.items())}, i
             )
             for i in range(size)
         ]
@@ -106,13 +106,14 @@ def _time(small: Small) -> Any:
 
 
 def _spelled(pool: Sequence[Any], amounts: bool) -> list[Any]:
+    """Values of a column; among them, never far from each other, some that count, and their neighbours in spelling."""
     kinds = (str, int, float) if amounts else (str, int)
     cells = [cell for cell in pool if type(cell) in kinds or cell is EACH]
-    labels = [cell for cell in cells if type(cell) is str][:_COMMON] if not amounts else []
-    labels += [str(cell) for cell in cells if type(cell) is int][:1]
-    found = [*cells[:1], None]
-    for label in labels:
-        found += [f" {label}", f"{label} ", label.upper(), f"{label}\u00e9", f"{label}e\u0301", f"\ufeff{label}"]
+    found: list[Any] = []
+    for number, cell in enumerate(cells):
+        found += [cell, None] if number == 0 else [cell]
+        if number < _COMMON and type(cell) in (str, int):
+            found += [f" {cell}", f"{cell} ", str(cell).upper(), f"{cell}\u00e9", f"{cell}e\u0301", f"\ufeff{cell}"]
     if amounts:
-        found += [" 1", "1 ", "1\u00e9", "\u0661", "1e0", "+1", "1_0"]
-    return list(dict.fromkeys([*found, *cells[1:]]))[:_MOST]
+        found[2:2] = [" 1", "1 ", "1\u00e9", "\u0661", "1e0", "+1", "1_0"]
+    return list(dict.fromkeys(found))[:_MOST]

@@ -109,7 +109,7 @@ def _quoted(cells: Sequence[str]) -> bytes:
 
 
 def _text(cell: Any) -> bytes:
-    return b"" if cell is None else cell if isinstance(cell, bytes) else str(cell).encode()
+    return b"" if cell is None else cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
 
 
 def _in_csv(cell: Any) -> bool:
