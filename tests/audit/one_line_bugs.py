@@ -314,6 +314,97 @@ _MEMORIES = (
     ),
 )
 
+# Of the kinds that a third one found, who had not read the auditor; one of them was in the product.
+_WORDS = spec_text(_FOUND, stream=_SHORT, guarantee=_DELTA)
+_SHOP = {"name": "shop", "kind": "dashboard", "column": "what", "types": ["click", "order", "refund", "visit"]}
+_SHOP |= {"metrics": {"all": "all", "money": ["order", "refund"], "clicks": ["click"], "visits": ["visit", "click"]}}
+_THIRD = (
+    Bug(
+        "no blanks in CSV beside a quoted cell",
+        "runtime/input/csv_lines.py",
+        """block.replace(b'"', b"")""",
+        """block.replace(b'"', b"").replace(b" ", b"")""",
+        _WORDS,
+    ),
+    Bug(
+        "no accents in CSV beside a byte that is no UTF-8",
+        "runtime/input/csv_lines.py",
+        'text = block.decode("latin-1")',
+        'text = block.decode("ascii", "ignore")',
+        _WORDS,
+    ),
+    Bug(
+        "other accents in JSON beside a byte that is no UTF-8",
+        "runtime/input/json_cells.py",
+        '(_text(line) for line in lines.split(b"\\n"))',
+        'lines.decode("latin-1").split("\\n")',
+        _WORDS,
+    ),
+    Bug(
+        "records behind a bad one left out, JSON lines",
+        "runtime/input/json_lines.py",
+        "kept[left] = False",
+        "kept[left[0] :] = False",
+        _CAPPED,
+    ),
+    Bug(
+        "records behind a bad one left out, a JSON array",
+        "runtime/input/batches.py",
+        "[element for element in elements if isinstance(element, dict)]",
+        "elements[: next((i for i, one in enumerate(elements) if not isinstance(one, dict)), None)]",
+        _CUT,
+    ),
+    Bug(
+        "a text that is no UTF-8 refuses its batch, Arrow",
+        "runtime/input/arrow_columns.py",
+        "    pa.string(): pa.binary(),\n",
+        "",
+        _CUT,
+    ),
+    Bug(
+        "a mark of the order of bytes that is a cell's or not, CSV",
+        "runtime/input/csv_lines.py",
+        "if block.startswith(_BYTE_ORDER_MARK):",
+        "if False:",
+        _WORDS,
+    ),
+    Bug(
+        "labels that differ in case draw the same noise",
+        "noise/source.py",
+        'label.encode("utf-8", "surrogatepass"))',
+        'label.casefold().encode("utf-8", "surrogatepass"))',
+        _WORDS,
+    ),
+    Bug(
+        "labels that differ in blanks draw the same noise",
+        "selection/item_table.py",
+        "            addresses = item_addresses(self._source, labels.list())",
+        "            addresses = item_addresses(self._source, [label.strip() for label in labels.list()])",
+        _WORDS,
+    ),
+    Bug(
+        "an error bar of 0 while nothing was counted",
+        "contract/mechanism.py",
+        "lambda beta: form.interval(row, accuracy, beta)",
+        "lambda b: form.interval(row, accuracy, b) if np.any(self._kept.played.state) else (form.show(row),) * 2",
+        spec_text(_SHOP, stream=_SHORT),
+    ),
+    Bug(
+        "a standard deviation of 0 while nothing was counted",
+        "contract/mechanism.py",
+        "form.deviation(accuracy)",
+        "form.deviation(accuracy) if np.any(self._kept.played.state) else 0.0",
+        _CUT,
+    ),
+    Bug(
+        "a damaged sidecar is as good as none",
+        "runtime/state/sidecar.py",
+        "        if not genuine:\n",
+        "        if not genuine:\n            return None\n",
+        _CUT,
+    ),
+)
+
 BUGS = (
     Bug("lifetime cap per tick, counter", *_PER_TICK, spec_text(ALL, stream=_USERS)),
     Bug("lifetime cap per tick, histogram", *_PER_TICK, spec_text(WARD, stream=_USERS, guarantee={"epsilon": 1.0})),
@@ -344,6 +435,7 @@ BUGS = (
     Bug("threshold falls with the table", *_THRESHOLD, spec_text(_FOUND, guarantee=_DELTA)),
     *_OUTSIDE,
     *_MEMORIES,
+    *_THIRD,
 )
 
 

@@ -15,6 +15,7 @@ from evertally.runtime.state import database, fence, public_log
 from evertally.runtime.state.history import History
 from evertally.runtime.state.inventory import Inventory
 from evertally.runtime.state.log import Proof
+from evertally.runtime.state.sidecar import Sidecar
 from evertally.runtime.state.store import Store
 from spec_text import ALL, WARD, spec_text
 
@@ -55,6 +56,22 @@ def test_what_is_not_checked_is_found(
     found = report(tmp_path)
     assert found.verdict == "broken"
     assert told in found.stopped
+
+
+def test_a_damaged_sidecar_that_is_as_good_as_none_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It shows only where the state is lost as well, and the output: each alone would be in the way."""
+    honest = Sidecar.read
+
+    def lenient(self: Sidecar) -> Any:
+        try:
+            return honest(self)
+        except StateError:
+            return None
+
+    monkeypatch.setattr(Sidecar, "read", lenient)
+    found = report(tmp_path)
+    assert found.verdict == "broken"
+    assert "no state beside an empty sidecar, and no output" in found.stopped
 
 
 def test_a_batch_that_counts_twice_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

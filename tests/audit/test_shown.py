@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 
 import evertally as et
 from evertally.audit.addresses import wrong_addresses
-from evertally.audit.shown import noiseless, order_attack, shown_attack
+from evertally.audit.shown import alike_attack, noiseless, order_attack, shown_attack
 from evertally.audit.together import Together, shared_noise_attack
 from evertally.contract.release import Release
 from evertally.noise import source as sources
+from evertally.selection import item_table
 
 
 def counter(key: Any, **options: Any) -> Any:
@@ -54,10 +56,50 @@ class WidthOfTheTotal(Wrapped):
         return replace(release, bounds=lambda beta: (value - exact, value + 9))
 
 
+class NoBarBeforeTheFirst(Wrapped):
+    def changed(self, release: Release) -> Release:
+        value = release.value
+        return release if self._total else replace(release, bounds=lambda beta: (value, value))
+
+
+class NoDeviationBeforeTheFirst(Wrapped):
+    def changed(self, release: Release) -> Release:
+        return release if self._total else replace(release, stddev=0.0)
+
+
+class BarOfTheRelease(Wrapped):
+    """What is made of released numbers follows them."""
+
+    def changed(self, release: Release) -> Release:
+        value = release.value
+        return replace(release, bounds=lambda beta: (value - abs(value), value + 9))
+
+
 @pytest.mark.parametrize("kind", [ExactInterval, ExactRow, WidthOfTheTotal])
 def test_what_is_shown_beside_the_value_without_noise_is_found(kind: type[Wrapped]) -> None:
     assert not shown_attack(Wrapped, [3, 1], [0, 0]).leaked
     assert shown_attack(kind, [3, 1], [0, 0]).leaked
+
+
+@pytest.mark.parametrize("kind", [NoBarBeforeTheFirst, NoDeviationBeforeTheFirst])
+def test_an_error_bar_that_betrays_the_first_event_is_found(kind: type[Wrapped]) -> None:
+    found = shown_attack(kind, [1, 0], [0, 0])
+    assert found.leaked
+    assert "error bar" in found.evidence
+
+
+def test_an_error_bar_that_follows_from_what_was_released_is_none() -> None:
+    assert not shown_attack(BarOfTheRelease, [3, 1], [0, 0]).leaked
+
+
+@pytest.mark.parametrize("values", [(900.0, 0.0), (1e6, 3.0)])
+def test_an_error_bar_whose_float_is_rounded_otherwise_is_the_same(values: tuple[float, float]) -> None:
+    class Rounded(Wrapped):
+        def changed(self, release: Release) -> Release:
+            value = release.value / 64 + values[not self._total]
+            return replace(release, value=value, bounds=lambda beta: (value - np.pi, value + np.pi))
+
+    assert not shown_attack(Rounded, [3, 1], [0, 0]).leaked
 
 
 def test_noise_that_is_too_narrow_to_vary_is_not_judged() -> None:
@@ -74,6 +116,26 @@ def test_who_came_first_is_found() -> None:
             return Release(1, dict.fromkeys(events, 3), None, True, lambda beta: ({}, {}))
 
     assert order_attack(Arrived, [["one"] * 2, ["two"] * 2]).leaked
+
+
+def found_labels(key: Any) -> Any:
+    return et.UnknownHistogram(guarantee=et.ApproxDP(1.0, 1e-6), horizon=4, key=key)
+
+
+@pytest.mark.parametrize("spelled", [str.casefold, str.strip, lambda label: unicodedata.normalize("NFKC", label)])
+def test_labels_nearly_alike_with_the_same_noise_are_found(spelled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = item_table.item_addresses
+    alike = lambda source, labels: honest(source, [spelled(label) for label in labels])  # noqa: E731
+    assert not alike_attack(found_labels, 900).leaked
+    monkeypatch.setattr(item_table, "item_addresses", alike)
+    assert alike_attack(found_labels, 900).leaked
+
+
+def test_labels_nearly_alike_of_users_and_of_the_first_few() -> None:
+    guarantee = et.ApproxDP(1.0, 1e-6)
+    for kind, options in ((et.UnknownTopK, {"k": 2}), (et.UnknownDistinctUsers, {})):
+        found = alike_attack(lambda key: kind(guarantee=guarantee, horizon=4, key=key, **options), 3000)  # noqa: B023
+        assert (found.leaked, found.looked) == (False, True), found.evidence
 
 
 def test_queries_with_the_same_noise_are_found() -> None:
@@ -112,6 +174,26 @@ def _columns_modulo(real: Any) -> Any:
 def test_addresses_that_meet_are_found(bug: Any, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources.KeyedSource, "_piece", staticmethod(bug(sources.KeyedSource._piece)))
     assert told in wrong_addresses()
+
+
+def test_labels_that_share_an_address_with_one_in_capitals_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Loud:
+        def __init__(self, hashed: Any) -> None:
+            self._hashed = hashed
+
+        def copy(self) -> Loud:
+            return Loud(self._hashed.copy())
+
+        def update(self, data: bytes) -> None:
+            self._hashed.update(data.upper())
+
+        def digest(self) -> bytes:
+            digest: bytes = self._hashed.digest()
+            return digest
+
+    honest = sources.KeyedSource.item_hash
+    monkeypatch.setattr(sources.KeyedSource, "item_hash", lambda self: Loud(honest(self)))
+    assert wrong_addresses() == "two labels share a draw"
 
 
 def test_labels_that_share_an_address_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,47 @@ _WIDE = DiscreteLaplace(1 << 40)
 _REAL = RealLaw("normal", "addresses")
 _FEW, _MANY = 300, 4200  # sources draw in pieces of 4,096
 _POWERS = range(8, 41)
+# Labels that are different ones for the product (encode/labels.py), and the same for whoever reads quickly: in case,
+# blanks, accents, width, signs that are not seen, kinds of digits, what folding makes of them, and where they are cut.
+NEARLY = (
+    *(
+        "Label 1",
+        "LABEL 1",
+        "label 1 ",
+        " label 1",
+        "label  1",
+        "label\u00a01",
+        "label\t1",
+        "label1",
+        "label 01",
+        "label 1.0",
+    ),
+    *(
+        "l\u00e4bel 1",
+        "l\u0430bel 1",
+        "\uff4cabel 1",
+        "label \uff11",
+        "label \u0661",
+        "label\u200b 1",
+        "\ufefflabel 1",
+        "label 1\0",
+    ),
+    *(
+        "stra\u00dfe",
+        "strasse",
+        "i",
+        "I",
+        "\u0131",
+        "\u0130",
+        "\ufb01",
+        "fi",
+        "\ud83d",
+        "\ude00",
+        "\ud83d\ude00",
+        "\U0001f600",
+    ),
+    *("x" * 127, "x" * 128, "x" * 129, "x" * 255, "x" * 256, "x" * 1023, "x" * 1024, "x" * 1023 + "y"),
+)
 
 
 def wrong_addresses() -> str:
@@ -50,7 +91,7 @@ def _apart(source: Any) -> Iterator[tuple[str, NDArray[Any]]]:
     yield "two queries, or two keys", np.stack([other.draws("nodes", _WIDE, [1], 8) for other in others])
     yield "two real nodes", source.reals("reals", _REAL, range(1, _FEW), 3).value
     yield "two variates", np.stack([source.variates("pick", "gumbel", node, _FEW).lower for node in (1, 2, 257)])
-    labels = [None, *(f"label {i}" for i in range(_FEW)), "", "label", "label 1 "]
+    labels = [None, *(f"label {i}" for i in range(_FEW)), "", "label", *NEARLY]
     items = item_addresses(source, labels)
     yield "two labels", np.array([hash(tuple(pair)) for pair in items.tolist()])
     yield "two nodes of labels", np.stack([source.item_draws("items", _WIDE, node, items) for node in nodes[::9]])

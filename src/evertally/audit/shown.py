@@ -2,7 +2,9 @@
 
 The promise is about everything that leaves. What is made of released numbers alone follows them, whatever the data: so
 no number beside the value, and no combination of numbers, may be free of noise and yet tell one stream from another.
-An error bar around the exact sum is such a number, and so is the difference of two queries that draw the same noise.
+An error bar around the exact sum is such a number, and so is the difference of two queries that draw the same noise, or
+of two labels. How wide an error bar is, is looked at as a number of its own: it betrays an event if it is one number
+while nothing was counted, and another one since.
 
 Two streams are played under the same keys. Some keys choose combinations that did not vary among them; other keys prove
 them: what varies in at least half of the keys (narrower noise is not judged here) stays the same under _PROVE fresh
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,8 @@ from evertally.audit.game import Factory, FloatArray, flat, take
 from evertally.audit.outcomes import LABEL, Answer
 from evertally.noise import simulation
 
+_BAR = "error bar"  # what a place is called that says how wide one is
+_ALIKE = ("one", "One", " one", "one ", "on\u00e8", "\uff4fne")  # different labels, if one looks closely
 _CHOOSE, _PROVE = 30, 40  # keys
 _MOST_PLACES = 18  # fewer than keys that choose, or every combination would look constant
 _SAME = 1e-7  # of the size of numbers: float rounding
@@ -71,18 +76,33 @@ def _surfaces(mechanism: Any, inputs: Sequence[Any]) -> dict[str, float]:
     before = None
     for tick, x in enumerate(inputs[: mechanism.horizon], start=1):
         release = take(mechanism, x)
-        lower, upper = release.interval(0.05)
-        parts = {"value": release.value, "lower": lower, "upper": upper, "row": release.row}
+        parts = _shown(release) | {"row": _numbers(release.row)}
         if before is not None and mechanism.differences and before.row is not None and release.row is not None:
-            window = mechanism.between(before, release)
-            parts |= {"window": window.value, "window's lower": window.interval(0.05)[0]}
-        for part, shown in parts.items():
-            answer = Answer(shown)
-            numbers = zip(answer.places, answer.numbers, strict=True)
-            read = {place: x for place, x in numbers if not place.endswith(LABEL) and abs(x) < _EXACT}
+            parts |= {f"window's {part}": read for part, read in _shown(mechanism.between(before, release)).items()}
+        for part, read in parts.items():
             found |= {f"{part} at tick {tick}{place}": x for place, x in read.items()}
         before = release
     return found
+
+
+def _shown(release: Any) -> dict[str, dict[str, float]]:
+    """Value and interval, and how wide error bars are below and above the value."""
+    value, lower, upper = map(_numbers, (release.value, *release.interval(0.05)))
+    below = {place: x - lower[place] for place, x in value.items() if place in lower}
+    above = {place: upper[place] - x for place, x in value.items() if place in upper}
+    bars = {f"{_BAR} below": _sure(below, value), f"{_BAR} above": _sure(above, value)}
+    return {"value": value, "lower": lower, "upper": upper, **bars, f"{_BAR} (stddev)": _numbers(release.stddev)}
+
+
+def _numbers(shown: Any) -> dict[str, float]:
+    answer = Answer(shown)
+    numbers = zip(answer.places, answer.numbers, strict=True)
+    return {place: x for place, x in numbers if not place.endswith(LABEL) and abs(x) < _EXACT}
+
+
+def _sure(widths: dict[str, float], around: dict[str, float]) -> dict[str, float]:
+    """Those that rounding does not change much, however large the value is."""
+    return {place: width for place, width in widths.items() if not 0 < abs(width) < 1e-6 * abs(around[place])}
 
 
 @dataclass(frozen=True)
@@ -104,9 +124,11 @@ class _Side:
         return Counter(game[place] for game in self.games).most_common(1)[0][1] * 2 <= len(self.games)
 
     def only(self, place: str) -> float | None:
-        """The number that all games show."""
+        """The number that all games show; of a width, which is a difference of floats, but for rounding."""
         seen = {game[place] for game in self.games}
-        return seen.pop() if len(seen) == 1 else None
+        if len(seen) == 1 or (_BAR in place and _close(min(seen), max(seen))):
+            return max(seen)
+        return None
 
 
 def _bare(a: _Side, b: _Side) -> str:
@@ -119,9 +141,13 @@ def _bare(a: _Side, b: _Side) -> str:
         if beside is None or beside not in b.games[0] or not (a.varies(beside) and b.varies(beside)):
             continue
         here, there = a.only(place), b.only(place)
-        if here is not None and there is not None and here != there:
+        if here is not None and there is not None and here != there and not (_BAR in place and _close(here, there)):
             return place
     return ""
+
+
+def _close(one: float, other: float) -> bool:
+    return abs(one - other) <= _SAME * max(abs(one), abs(other))
 
 
 def _judged(a: _Side, b: _Side) -> list[str]:
@@ -143,6 +169,27 @@ def _combined(a: FloatArray, b: FloatArray) -> bool:
         if np.ptp(here) < bound and np.ptp(there) < bound and abs(here[0] - there[0]) > 100 * bound:
             return True
     return False
+
+
+def alike_attack(make: Factory, many: int) -> Finding:
+    """Labels that are nearly the same, each many times and those before it more: the noise of each is its own, or the
+    difference of two counts would be exact.
+
+    >>> import evertally as et
+    >>> make = lambda key: et.UnknownHistogram(guarantee=et.ApproxDP(1.0, 1e-6), horizon=4, key=key)
+    >>> alike_attack(make, 900).leaked
+    False
+    """
+
+    def play(more: int, key: Any) -> dict[str, float]:
+        events = [label for number, label in enumerate(reversed(_ALIKE)) for _ in range(many + more * number)]
+        mechanism = make(key)
+        users = {"users": list(range(len(events)))} if mechanism.takes_users else {}
+        value = mechanism.step_events(events, **users).value
+        return {f"value of {label!r}": float(value[label]) for label in _ALIKE if label in value}
+
+    # In steps that are wider than most noise: of those that show few labels, they are the first ones.
+    return noiseless("labels nearly alike", partial(play, many // 5), partial(play, many // 6))
 
 
 def order_attack(make: Factory, parts: Sequence[Sequence[Any]]) -> Finding:

@@ -27,7 +27,7 @@ from evertally.audit.owned import is_owned, keyed_rule
 from evertally.audit.presence import is_presence
 from evertally.audit.report import Report
 from evertally.audit.rounding import margins_attack, restored_noise_attack, undecided_attack
-from evertally.audit.shown import order_attack, shown_attack
+from evertally.audit.shown import alike_attack, order_attack, shown_attack
 from evertally.audit.sketches import inputs_of as labels_sent
 from evertally.audit.sketches import is_sketch
 from evertally.audit.steps import Step
@@ -39,6 +39,7 @@ from evertally.statistics import Counter
 from evertally.statistics.column_options import is_question
 from evertally.statistics.linear_options import Linear
 from evertally.statistics.unknown import UnknownItems
+from evertally.users.distinct_unknown import UnknownDistinctUsers
 from evertally.users.present import PresentItems
 
 Attacks = list[tuple[str, Callable[[], attacks.Finding]]]
@@ -82,6 +83,8 @@ def state_steps(factory: Factory, model: Any) -> list[Step]:
     ]
     if _plain_items(model):
         played.append(("order", lambda: order_attack(factory, [["one"] * _ENOUGH, ["two"] * _ENOUGH])))
+    if isinstance(model, UnknownItems | UnknownDistinctUsers):
+        played.append(("labels nearly alike", lambda: alike_attack(factory, _ENOUGH)))
     if is_encoded(model) and not questions.finds_words(model):
         nothing = [Sent([], [] if model.takes_users else None) for _ in inputs]
         sent = [x if isinstance(x, Sent) else Sent(x) for x in inputs]

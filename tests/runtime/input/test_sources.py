@@ -92,6 +92,16 @@ def test_the_fast_and_the_careful_splitter_agree_where_both_apply(lines: list[by
     assert sum(skipped) == 0
 
 
+@pytest.mark.parametrize("before", [[], [b"short"], [b"", b"short", b"\r"]])
+@pytest.mark.parametrize("beside", [b"4,5,6", b'"4",5,6', b"\xff,5,6", b"4,5"])
+def test_a_mark_of_the_order_of_bytes_is_part_of_a_cell(tmp_path: Path, before: list[bytes], beside: bytes) -> None:
+    """Whatever the other records are, and also where it is the first byte of a block: after the header, or a cut."""
+    marked = b"\xef\xbb\xbf1,2,3"
+    for block in (2**20, 1):
+        rows = _rows_of(tmp_path, [*before, marked, beside, marked], block)
+        assert rows[0] == rows[-1] == (b"\xef\xbb\xbf1", b"3")
+
+
 @given(st.lists(st.sampled_from(["a", "bc", '"', '""', ",", '"d"', '"e,f"', '","', " "]), max_size=9).map("".join))
 def test_cells_are_what_the_csv_module_says(line: str) -> None:
     try:

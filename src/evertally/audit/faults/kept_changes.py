@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,30 @@ def _of_files(early: Path, foreign: Path, calm: Path) -> Iterator[Change]:
     yield Change("no state", _without(STATE), noticed=False)
     yield Change("no state and no sidecar", _without(STATE, _BOUND), noticed=False)
     yield Change("a sidecar with another tick", _sidecar, noticed=False)
+    yield from _in_pairs(early, foreign)
+
+
+def _in_pairs(early: Path, foreign: Path) -> Iterator[Change]:
+    """A state that is lost, or not that of now, beside a sidecar that is damaged: what is left says only that the
+    stream has run, and that is enough to refuse it. Without its output as well, which would be in the way."""
+    states = {
+        "no state": _without(STATE),
+        "an empty state": _cut(STATE, 0),
+        "half a state": _cut(STATE, 1),
+        "an earlier state": _taken(early, STATE),
+        "another stream's state": _taken(foreign, STATE),
+    }
+    sidecars = {
+        "an empty sidecar": _cut(_BOUND, 0),
+        "half a sidecar": _cut(_BOUND, 1),
+        "a sidecar with another tick": _sidecar,
+        "a sidecar without a proof": _unproved,
+        "a sidecar that is a list": _listed,
+        "another stream's sidecar": _taken(foreign, _BOUND),
+    }
+    outputs = {"": _as_it_is, ", and no output": _without(OUTPUT)}
+    for (state, lose), (sidecar, damage), (output, end) in product(states.items(), sidecars.items(), outputs.items()):
+        yield Change(f"{state} beside {sidecar}{output}", _together(lose, damage, end), noticed=False)
 
 
 def _put_back(early: Path) -> Callable[[Path], bool]:
@@ -198,10 +223,44 @@ def _taken(source: Path, *names: str) -> Callable[[Path], bool]:
 def _without(*names: str) -> Callable[[Path], bool]:
     def apply(folder: Path) -> bool:
         for name in names:
-            (folder / name).unlink()
+            (folder / name).unlink(missing_ok=True)
         return True
 
     return apply
+
+
+def _together(*changes: Callable[[Path], bool]) -> Callable[[Path], bool]:
+    return lambda folder: all(change(folder) for change in changes)
+
+
+def _as_it_is(folder: Path) -> bool:
+    return True
+
+
+def _cut(name: str, halves: int) -> Callable[[Path], bool]:
+    """One half of a file, or nothing of it; of the state without the log that SQLite may have beside it."""
+
+    def apply(folder: Path) -> bool:
+        for path in folder.glob(f"{name}-*"):
+            path.unlink()
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[: halves * len(content) // 2])
+        return True
+
+    return apply
+
+
+def _unproved(folder: Path) -> bool:
+    path = folder / _BOUND
+    said = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({name: value for name, value in said.items() if name != "mac"}), "utf-8")
+    return True
+
+
+def _listed(folder: Path) -> bool:
+    path = folder / _BOUND
+    path.write_text(f"[{path.read_text('utf-8')}]", "utf-8")
+    return True
 
 
 def _sidecar(folder: Path) -> bool:

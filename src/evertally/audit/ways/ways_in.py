@@ -25,6 +25,7 @@ from evertally.audit.spec_down.cells import EACH, STRANGE, Columns, columns_of
 from evertally.audit.spec_down.playing import Record, Records
 from evertally.audit.spec_down.small import Small
 from evertally.audit.ways import METHOD
+from evertally.audit.ways.beside import beside
 from evertally.audit.ways.forms import FORMS, Form, objects
 from evertally.audit.ways.hashes import wrong_hashes
 from evertally.audit.ways.names import crowd, wrong_names
@@ -35,6 +36,7 @@ from evertally.encode.content_order import order_key
 from evertally.encode.labels import canonical
 from evertally.errors import ConfigurationError, EvertallyError
 from evertally.noise import simulation
+from evertally.runtime.input.sources import Batch
 from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.mechanisms import twins
 from evertally.runtime.releases import pack
@@ -63,6 +65,7 @@ def ways_in(small: Small, seed: int = 0) -> Report:
         ways.forms_of_many,
         ways.numbers,
         ways.pieces,
+        ways.beside_others,
         ways.those_that_count,
         ways.without_somebody,
     ):
@@ -100,8 +103,14 @@ class _Ways:
         return twins({name: self._small.made}, self._key)[name]
 
     def _given(self, records: Sequence[Record], form: Form = objects) -> Any:
+        return self._tick(self._batches(records, form))
+
+    def _batches(self, records: Sequence[Record], form: Form = objects) -> list[Batch]:
+        return form(self._small.spec.wanted(self._small.spec.user_column), records)
+
+    def _tick(self, batches: Sequence[Batch]) -> Any:
         spec = self._small.spec
-        tick: Any = TickEvents(spec, form(spec.wanted(spec.user_column), records))
+        tick: Any = TickEvents(spec, batches)
         return tick.ordered(order_key(self._key)) if spec.order == "content" else tick
 
     def _bytes(self, release: Any) -> bytes:
@@ -111,11 +120,15 @@ class _Ways:
         self, records: Records, form: Form = objects, restored: bool = False, exact: bool = False
     ) -> list[bytes]:
         """What is released, tick by tick; `exact`: and a digest of what reached the engine, which no noise blurs."""
+        return self._released([self._batches(events, form) for events in records], restored, exact)
+
+    def _released(self, ticks: Sequence[list[Batch]], restored: bool = False, exact: bool = True) -> list[bytes]:
+        """The same of batches."""
         mechanism, found = self._fresh(), []
-        for tick, events in enumerate(records, start=1):
+        for tick, batches in enumerate(ticks, start=1):
             if restored and tick > 1:
                 mechanism = restore(mechanism.snapshot(), key=self._key, allow_copy=True)
-            found.append(self._bytes(stepped(mechanism, self._given(events, form), self._small.query, tick)))
+            found.append(self._bytes(stepped(mechanism, self._tick(batches), self._small.query, tick)))
             if exact:
                 found.append(mechanism._last_input())
         return found
@@ -226,23 +239,36 @@ class _Ways:
 
     def pieces(self) -> str:
         """Each event by itself: what is read one by one, against what is read at once."""
-        if not adds_up(self._small.made):
-            return ""
         kinds: list[Kind] = ["strange", "spelled", "plain", *self._collections()]
         for kind in kinds:
             records = self._records(_PIECES, kind)
-            mechanism, found = self._fresh(), []
-            for tick, events in enumerate(records, start=1):
-                folded, given = Folded(mechanism, tick), self._given(events)
-                for place in range(len(events)):
-                    one = np.zeros(len(events), np.bool_)
-                    one[place] = True
-                    folded.feed(given.only(one).events(self._small.query))
-                found += [self._bytes(folded.release()), mechanism._last_input()]
+            found = self._alone(records)
+            if found is None:
+                return ""
             if found != self._played(records, exact=True):
                 return "a tick piece by piece releases something else than at once"
         self._note("pieces")
         return ""
+
+    def _alone(self, records: Records) -> list[bytes] | None:
+        """What is released if each event is fed by itself; None if a tick does not add up."""
+        if not adds_up(self._small.made):
+            return None
+        mechanism, found = self._fresh(), []
+        for tick, events in enumerate(records, start=1):
+            folded, given = Folded(mechanism, tick), self._given(events)
+            for place in range(len(events)):
+                one = np.zeros(len(events), np.bool_)
+                one[place] = True
+                folded.feed(given.only(one).events(self._small.query))
+            found += [self._bytes(folded.release()), mechanism._last_input()]
+        return found
+
+    def beside_others(self) -> str:
+        """Bodies of every form in which one record is hostile."""
+        wrong = beside(self._small, self._columns, self._released, self._batches, self._alone)
+        self._note("hostile records")
+        return wrong
 
     def those_that_count(self) -> str:
         """What a cap leaves, by a dictionary: sent alone, it must release the same."""

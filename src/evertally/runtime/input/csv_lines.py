@@ -26,6 +26,7 @@ _LONGEST_LINE = 64 * 2**20
 # Of a request: what a header costs grows with its columns, and nobody has written so many by hand.
 _LONGEST_HEADER = 2**16
 _MOST_COLUMNS = 4096
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Lines in which every cell is free of quotes, or quoted as a whole and free of commas: unquoting is deleting quotes.
 _SIMPLY_QUOTED = re.compile(rb'(?:(?:"[^",\r\n]*"|[^",\r\n]*)[,\r\n])*')
 
@@ -112,6 +113,8 @@ def _plain_block(block: bytes, positions: Sequence[int], width: int, skipped: Sk
     block = _rows_of_width(block, width, skipped)
     if not block:
         return [pa.array([], pa.binary()) for _ in positions]
+    if block.startswith(_BYTE_ORDER_MARK):  # Arrow drops it there, and nowhere else: it is part of a cell
+        block = b"\n" + block
     numbered = [str(i) for i in range(width)]
     wanted = [str(i) for i in positions]
     table = pa.csv.read_csv(
