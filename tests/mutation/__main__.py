@@ -11,7 +11,7 @@ from mutation.choose import ROOMS, SAMPLE, Mutant, all_mutants, sample
 from mutation.covering import PLACES, Map, cache_folder, files_with_tests, trace, traced
 from mutation.judges import CONFORMANCE, by_forks, in_the_world, undecided
 from mutation.results import JUDGES, Results
-from mutation.table import equivalents, markdown, not_private
+from mutation.table import VERDICTS, equivalents, markdown, not_private
 from mutation.world import World
 
 
@@ -28,13 +28,15 @@ def main() -> None:
     parser.add_argument("--only", action="append", help="the mutant of this name, judged again")
     parser.add_argument("--places", action="append", help="map: only tests below this folder")
     parser.add_argument("--long", action="store_true", help="map: those that `make quick` leaves out, too")
-    parser.add_argument("--results", type=Path, default=cache_folder() / "results.json")
+    parser.add_argument("--results", type=Path, help="verdicts; a table is of those that are kept with the project")
     parser.add_argument("--output", type=Path, help="where the table is written")
     options = parser.parse_args()
     everything = all_mutants()
     equivalent, harmless = equivalents(everything), not_private(everything)
     chosen = [m for m in sample(everything, options.sample) if not options.room or m.room in options.room]
-    results = Results.read(options.results)
+    results = Results.read(
+        options.results or (VERDICTS if options.what == "table" else cache_folder() / "results.json")
+    )
     judges = options.judge or ["tests", "conformance"]
     if options.only:
         chosen = [m for m in everything if m.id in options.only]

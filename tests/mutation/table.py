@@ -11,6 +11,8 @@ from mutation.results import JUDGES, Results
 
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 NOT_PRIVATE = Path(__file__).with_name("not_private.toml")
+VERDICTS = Path(__file__).with_name("verdicts.json")  # what docs/auditing.md tells
+_WORDS = ("caught", "did not run", "time", "survived", "not covered")
 
 
 def equivalents(mutants: Sequence[Mutant], path: Path = EQUIVALENT) -> dict[str, str]:
@@ -51,6 +53,8 @@ def markdown(
         numbers = [len(inside), len(inside) - len(rest), len(rest) - len(private)]
         lines.append(_row([room, *map(str, numbers), *cells, str(len(left))]))
     lines += ["", "Caught of judged. " + _how(mutants, results), ""]
+    private = [m for m in mutants if m.id not in equivalent and m.id not in harmless]
+    lines += ["Short audits of those that may cost privacy:", "", *what_audits_said(private, results), ""]
     survivors = [m for m in mutants if m.id not in equivalent and survives(m, results)]
     if survivors:
         lines += ["Survivors of the tests:", "", *map(_line, survivors), ""]
@@ -62,6 +66,26 @@ def markdown(
     if unseen:
         lines += ["May cost privacy, and no audit that was run saw them:", "", *map(_line, unseen), ""]
     return "\n".join(lines)
+
+
+def what_audits_said(private: Sequence[Mutant], results: Results, judge: str = "short audit") -> list[str]:
+    """By room, how many of those that may cost privacy an audit has each word for."""
+    heads = [
+        "room",
+        "may cost privacy",
+        "broken",
+        "did not run",
+        "out of time",
+        "survived",
+        "not executed",
+        "not judged",
+    ]
+    lines = [_row(heads), _row(["---"] * len(heads))]
+    for room in (*ROOMS, "all"):
+        inside = [m for m in private if room in (m.room, "all")]
+        words = [verdict.word if (verdict := results.of(m, judge)) else "" for m in inside]
+        lines.append(_row([room, *(str(n) for n in (len(inside), *map(words.count, (*_WORDS, ""))))]))
+    return lines
 
 
 def survives(mutant: Mutant, results: Results) -> bool:

@@ -19,7 +19,7 @@ from mutation.judges import picked_for
 from mutation.results import JUDGES, Results, Verdict
 from mutation.rows import Asked, judged
 from mutation.specs import SPECS, written
-from mutation.table import equivalents, markdown
+from mutation.table import VERDICTS, equivalents, markdown, not_private, what_audits_said
 from mutation.world import World, is_compiled
 
 SOURCE = '''"""Adds up."""
@@ -267,3 +267,13 @@ def test_results_go_on_where_they_were(everything: list[Mutant], tmp_path: Path)
     assert two.id in table
     assert one.id not in table.replace(f"| {one.room}", "")
     assert len(JUDGES) == 4
+
+
+def test_the_handbook_tells_what_is_kept(everything: list[Mutant]) -> None:
+    results, away = Results.read(VERDICTS), {**equivalents(everything), **not_private(everything)}
+    private = [mutant for mutant in sample(everything) if mutant.id not in away]
+    handbook = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
+    for line in what_audits_said(private, results)[2:]:
+        assert line in handbook, line
+    unseen = {m.id for m in private if (said := results.of(m, "short audit")) is None or not said.caught}
+    assert sorted(unseen) == sorted(name for name in unseen if name in handbook)
