@@ -42,6 +42,7 @@ BARS = {"arrow": 200_000, "ndjson": 50_000}
 MEDIA = {"arrow": "application/vnd.apache.arrow.stream", "ndjson": "application/x-ndjson"}
 EVENTS_A_BATCH = {"arrow": 20_000, "ndjson": 5_000}
 PUBLISH_AFTER = 0.5
+WARM_UP = 2  # ticks of which nothing is told
 
 
 def spec_text() -> str:
@@ -147,6 +148,13 @@ class Watch:
                         self.memory.append((self.sent.value, resident(self.process)))
                         self.ticks.append(self._tick_seconds())
 
+    def wait(self) -> None:
+        """Until there is a tick behind those of the warm-up: ticks go on when nothing is sent, and a machine that does
+        much else may have seen none."""
+        until = time.monotonic() + 300
+        while min(len(self.lags), len(self.ticks)) <= WARM_UP and time.monotonic() < until:
+            time.sleep(0.1)
+
     def _tick_seconds(self) -> float:
         """Of the last tick; 0 once the service ends."""
         try:
@@ -216,6 +224,7 @@ def measure(work: Work, senders: int) -> dict[str, float]:
                 worker.join()
             lasted = time.time() - started
             time.sleep(2.5)
+            watch.wait()
             used = cpu_seconds(server.pid) - used
             server.terminate()
             server.communicate(timeout=600)
@@ -227,7 +236,7 @@ def measure(work: Work, senders: int) -> dict[str, float]:
 
 
 def figures(watch: Watch, events: int, seconds: float) -> dict[str, float]:
-    lags = np.array(watch.lags[2:])
+    lags = np.array(watch.lags[WARM_UP:])
     at, used = np.array(watch.memory[len(watch.memory) // 3 :]).T  # after the warm-up
     slope = float(np.polyfit(at, used, 1)[0]) if len(at) > 2 and at[-1] > at[0] else float("nan")
     return {
@@ -238,8 +247,8 @@ def figures(watch: Watch, events: int, seconds: float) -> dict[str, float]:
         "p50 seconds from the end of a tick to its arrival": float(np.quantile(lags, 0.5)),
         "p99 seconds from the end of a tick to its arrival": float(np.quantile(lags, 0.99)),
         "p99 of that beyond the fixed delay": float(np.quantile(lags, 0.99)) - PUBLISH_AFTER,
-        "seconds that a tick took at the median": float(np.median(watch.ticks[2:])),
-        "seconds that the slowest tick took": max(watch.ticks[2:]),
+        "seconds that a tick took at the median": float(np.median(watch.ticks[WARM_UP:])),
+        "seconds that the slowest tick took": max(watch.ticks[WARM_UP:]),
         "MB of memory at the end": used[-1],
         "MB of memory per million events, after the warm-up": slope * 1e6,
         "millions of events over which this was fitted": (at[-1] - at[0]) / 1e6,
