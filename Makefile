@@ -55,7 +55,7 @@ audit: $(VENV)/ready-dev $(VENV)/ready-spark  ## tries to break the promise of e
 	PYTHONPATH=tests $(BIN)/python -m audit.matrix
 	PYTHONPATH=tests $(BIN)/python -m audit.one_line_bugs
 	$(BIN)/evertally audit examples/record_shop.toml --service --effort long
-	EVERTALLY_LONG=1 $(BIN)/python -m pytest $$(grep -rl '^from long import LONG' tests --include='test_*.py') tests/checks
+	EVERTALLY_LONG=1 $(BIN)/python -m pytest $(BY_FILE) $$(grep -rl '^from long import LONG' tests --include='test_*.py') tests/checks
 	$(BIN)/python tests/crash --kills 1000
 	$(BIN)/python -m pytest $(LOST_MACHINES)
 	$(BIN)/python tests/spark --kills 100

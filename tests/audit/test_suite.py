@@ -26,13 +26,12 @@ from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteLaplace
 from evertally.privacy import PureDP
 from evertally.statistics.linear_options import is_linear
-from long import LONG
 
 KEY = et.simulation(0)
 PROMISE = et.PureDP(2.0)
 QUICK = Sizes(horizon=16, numbers=80_000, trials=5_000, combinations=100_000, objects=400, least=500)
-# For all mechanisms: what is computed as above, games that see a gross leak. `make audit` plays them at length.
-FEW_GAMES = QUICK if LONG else replace(QUICK, numbers=40_000, trials=2_000, objects=200, least=200)
+# What is computed as above, games that see a gross leak: `evertally audit all` plays them at length.
+FEW_GAMES = replace(QUICK, numbers=40_000, trials=2_000, objects=200, least=200)
 
 
 @pytest.fixture
@@ -43,8 +42,8 @@ def quick(monkeypatch):
 @pytest.fixture
 def few_games(monkeypatch):
     monkeypatch.setitem(suite.SIZES, "short", FEW_GAMES)
-    if not LONG:  # every kind has its faults in test_faults.py, and every line of this list in `make audit`
-        monkeypatch.setattr(suite, "fault_audits", lambda *_: [])
+    # Every kind has its faults in test_faults.py, and every line of this list in `make audit`.
+    monkeypatch.setattr(suite, "fault_audits", lambda *_: [])
 
 
 @cache
@@ -64,7 +63,7 @@ def paths_of(model):
 
 @cache
 def telling():
-    """The names of entries that go through every path of the list. `make audit` plays all entries."""
+    """The names of entries that go through every path of the list. `evertally audit all` plays all entries."""
     return long.telling({name: paths_of(model) for name, model in models().items()})
 
 
@@ -79,8 +78,8 @@ NOTHING_LOST = "it does not look at data, and loses nothing"
 @pytest.mark.parametrize("subject", AUDITED, ids=lambda subject: subject.name)
 def test_every_mechanism_keeps_its_promise_and_adds_no_more_noise_than_it_must(subject, few_games):
     """All games together raise a false alarm with probability below 1e-5; seeds are fixed."""
-    if not LONG and subject.name not in telling():
-        pytest.skip("others go through the same paths; `make audit` plays it")
+    if subject.name not in telling():
+        pytest.skip("others go through the same paths; `evertally audit all` plays it")
     reports = audit_mechanism(subject.make, ticks=subject.ticks)
     for report in reports:
         assert report.passed, report
