@@ -2,7 +2,7 @@
 
 A cell is the number of probes of that family that found the bug ("!" if none did and one broke down on it). The battery
 was not made for single bugs: a row shows how many ways there are to find a bug, and a bug that is found in one way
-only shows where the auditor is thin.
+only shows where the auditor is thin. Probes that run nothing of what a bug changes are not played again (`concerned`).
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, get_args
 
-from audit.bugs import MUTANTS
+from audit.bugs import MUTANTS, Mutant
+from audit.concerned import concerned, traced
 from audit.probes import PROBES, Family
 
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -85,11 +86,15 @@ def time_limit(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def rows(names: Iterable[str]) -> Iterator[Row]:
-    """One row after the other, made on all processors. Patches hold for a whole process, hence processes."""
+def rows(mutants: Sequence[Mutant]) -> Iterator[Row]:
+    """The product, then one bug after the other, made on all processors. Patches hold for a whole process, hence
+    processes."""
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(judge, names)
+        product = pool.submit(judge, "")
+        runs = dict(zip(PROBES, pool.map(traced, PROBES), strict=True))
+        yield product.result()
+        yield from pool.map(judge, [mutant.name for mutant in mutants], [concerned(one, runs) for one in mutants])
 
 
 def main() -> int:
@@ -98,7 +103,7 @@ def main() -> int:
     print(f"{'planted bug':<{width}}  " + "  ".join(FAMILIES))
     survivors, alarms = [], []
     caught = dict.fromkeys(FAMILIES, 0)
-    for row in rows(["", *(mutant.name for mutant in MUTANTS)]):
+    for row in rows(MUTANTS):
         cells = [row.cell(family) for family in FAMILIES]
         line = "  ".join(f"{cell:^{len(family)}}" for cell, family in zip(cells, FAMILIES, strict=True))
         print(f"{row.name or '(the product itself)':<{width}}  {line}", flush=True)

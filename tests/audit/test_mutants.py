@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import evertally
 from audit.bugs import MUTANTS, Mutant
+from audit.concerned import concerned, product_names, traced
 from audit.matrix import FAMILIES, judge
 from audit.probes import PROBES, Probe
 
@@ -40,29 +40,27 @@ def test_there_are_enough_of_them_and_most_fall_to_their_outputs() -> None:
 
 
 def test_planting_leaves_no_trace() -> None:
-    before = product_names()
     for mutant in MUTANTS:
         with mutant.patch():
-            assert product_names() != before or "restore" in mutant.name, f"{mutant.name} patches nothing"
-    after = product_names()
+            pass  # modules are loaded
+    before = ids()
+    for mutant in MUTANTS:
+        with mutant.patch():
+            assert ids() != before or "restore" in mutant.name, f"{mutant.name} patches nothing"
+    after = ids()
     assert not {name for name in before | after if before.get(name) != after.get(name)}
 
 
-def product_names() -> dict[tuple[str, ...], int]:
-    """Every name of every product module and class, and which object it is."""
-    found: dict[tuple[str, ...], int] = {}
-    for module_name, module in list(sys.modules.items()):
-        if not module_name.startswith("evertally.") or module_name.startswith("evertally.audit"):
-            continue
-        for name, value in vars(module).items():
-            found[module_name, name] = id(value)
-            if isinstance(value, type) and value.__module__ == module_name:
-                found |= {(module_name, name, part): id(v) for part, v in members(value).items()}
-    return found
+def ids() -> dict[tuple[str, ...], int]:
+    return {name: id(value) for name, value in product_names().items()}
 
 
-def members(kind: type) -> dict[str, Any]:
-    return {name: value for name, value in vars(kind).items() if not name.startswith("_abc")}
+def test_a_bug_concerns_the_probe_that_must_find_it_and_not_those_that_run_other_things() -> None:
+    runs = {name: traced(name) for name in ("one item taken out of an event that was cut", "one tick, pure")}
+    by_name = {mutant.name: mutant for mutant in MUTANTS}
+    assert concerned(by_name["truncation not charged"], runs) == ["one item taken out of an event that was cut"]
+    assert concerned(by_name["sampler drops the sign bit"], runs) == list(runs)
+    assert concerned(by_name["noise restarted after a restore"], runs) == list(runs), "it is not known what it changes"
 
 
 def test_nobody_who_audits_loads_the_planted_bugs() -> None:
