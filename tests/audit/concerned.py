@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from types import CodeType, FrameType
 from typing import Any
 
@@ -24,6 +26,7 @@ class Run:
 
     codes: frozenset[Code]
     names: frozenset[str]
+    seconds: float = 0.0  # of one core, watched, with nothing left over from others
 
 
 def traced(probe: str) -> Run:
@@ -40,6 +43,7 @@ def traced(probe: str) -> Run:
         if event == "call":
             codes.add(frame.f_code)
 
+    began = time.process_time()
     threading.setprofile(called)
     sys.setprofile(called)
     try:
@@ -47,7 +51,8 @@ def traced(probe: str) -> Run:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return Run(frozenset(map(_place, codes)), frozenset(name for code in codes for name in code.co_names))
+    names = frozenset(name for code in codes for name in code.co_names)
+    return Run(frozenset(map(_place, codes)), names, time.process_time() - began)
 
 
 def concerned(mutant: Mutant, runs: Mapping[str, Run]) -> list[str]:
@@ -61,6 +66,14 @@ def concerned(mutant: Mutant, runs: Mapping[str, Run]) -> list[str]:
     if not changed:
         return list(runs)
     return [probe for probe, run in runs.items() if any(_runs(run, name, old) for name, old in changed.items())]
+
+
+def affordable(mutant: Mutant, runs: Mapping[str, Run], seconds: float) -> list[str]:
+    """The probe that must find it, then the others that it concerns, quick ones first, for as long as they take."""
+    own = next(probe.name for probe in PROBES.values() if probe is mutant.detect)
+    others = sorted((probe for probe in concerned(mutant, runs) if probe != own), key=lambda one: runs[one].seconds)
+    until = accumulate(runs[one].seconds for one in others)
+    return [own, *(one for one, so_far in zip(others, until, strict=True) if so_far <= seconds)]
 
 
 def _runs(run: Run, name: tuple[str, ...], old: Any) -> bool:

@@ -1,12 +1,15 @@
 """The kill matrix: every planted bug against every kind of audit. `PYTHONPATH=tests python -m audit.matrix`.
 
-A cell is the number of probes of that family that found the bug ("!" if none did and one broke down on it). The battery
-was not made for single bugs: a row shows how many ways there are to find a bug, and a bug that is found in one way
-only shows where the auditor is thin. Probes that run nothing of what a bug changes are not played again (`concerned`).
+A cell is the number of probes of that family that found the bug ("!" if none did and one broke down on it), the last
+column how many were played. The battery was not made for single bugs: a row shows how many ways there are to find a
+bug, and a bug that is found in one way only shows where the auditor is thin. Probes that run nothing of what a bug
+changes are not played again (`concerned`); of the others the one that must find it, then the quick ones, for
+`--seconds` each bug. With `--seconds inf` it takes hours.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import time
@@ -18,7 +21,7 @@ from multiprocessing import get_context
 from typing import Any, get_args
 
 from audit.bugs import MUTANTS, Mutant
-from audit.concerned import concerned, traced
+from audit.concerned import affordable, traced
 from audit.probes import PROBES, Family
 
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -34,6 +37,7 @@ class Row:
     found: dict[str, str]  # probe -> evidence
     broken: dict[str, str]  # probe -> kind of error that stopped it
     seconds: float
+    played: int
 
     def cell(self, family: Family) -> str:
         """The entry of one family."""
@@ -51,7 +55,8 @@ def judge(name: str, probes: Iterable[str] = ()) -> Row:
     patch = next((m.patch for m in MUTANTS if m.name == name), nullcontext)
     found, broken = {}, {}
     start = time.perf_counter()
-    for probe in probes or PROBES:
+    names = list(probes) or list(PROBES)
+    for probe in names:
         try:
             with patch(), time_limit(_PATIENCE):
                 detection = PROBES[probe]()
@@ -60,7 +65,7 @@ def judge(name: str, probes: Iterable[str] = ()) -> Row:
             continue
         if detection.caught:
             found[probe] = detection.evidence
-    return Row(name, found, broken, time.perf_counter() - start)
+    return Row(name, found, broken, time.perf_counter() - start, len(names))
 
 
 class TimeIsUp(BaseException):
@@ -86,7 +91,7 @@ def time_limit(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def rows(mutants: Sequence[Mutant]) -> Iterator[Row]:
+def rows(mutants: Sequence[Mutant], seconds: float) -> Iterator[Row]:
     """The product, then one bug after the other, made on all processors. Patches hold for a whole process, hence
     processes."""
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -94,19 +99,24 @@ def rows(mutants: Sequence[Mutant]) -> Iterator[Row]:
         product = pool.submit(judge, "")
         runs = dict(zip(PROBES, pool.map(traced, PROBES), strict=True))
         yield product.result()
-        yield from pool.map(judge, [mutant.name for mutant in mutants], [concerned(one, runs) for one in mutants])
+        yield from pool.map(
+            judge, [mutant.name for mutant in mutants], [affordable(one, runs, seconds) for one in mutants]
+        )
 
 
 def main() -> int:
     """Prints the matrix; 0 if the product passes every probe and every bug is found."""
+    parser = argparse.ArgumentParser(prog="python -m audit.matrix", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10.0, help="of probes that are played on each bug")
+    seconds = parser.parse_args().seconds
     width = max(len(mutant.name) for mutant in MUTANTS)
-    print(f"{'planted bug':<{width}}  " + "  ".join(FAMILIES))
+    print(f"{'planted bug':<{width}}  " + "  ".join(FAMILIES) + "  played")
     survivors, alarms = [], []
     caught = dict.fromkeys(FAMILIES, 0)
-    for row in rows(MUTANTS):
+    for row in rows(MUTANTS, seconds):
         cells = [row.cell(family) for family in FAMILIES]
         line = "  ".join(f"{cell:^{len(family)}}" for cell, family in zip(cells, FAMILIES, strict=True))
-        print(f"{row.name or '(the product itself)':<{width}}  {line}", flush=True)
+        print(f"{row.name or '(the product itself)':<{width}}  {line}  {row.played:>6}", flush=True)
         if not row.name:
             alarms = [*row.found, *row.broken]
             continue

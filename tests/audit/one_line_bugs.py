@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -462,28 +463,33 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="of bugs, or how they begin; all of them if none is given")
     parser.add_argument("--effort", choices=("short", "long"), default="short")
     parser.add_argument("--show", action="store_true", help="what the command printed")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="commands at once")
     asked = parser.parse_args()
     chosen = [bug for bug in BUGS if not asked.names or bug.name.startswith(tuple(asked.names))]
-    wrong = 0
+    work: list[tuple[str, Bug | None]] = []
     for spec in dict.fromkeys(bug.spec for bug in chosen):
-        done = audited(spec, None, asked.effort)
-        wrong += done.returncode not in (0, 4)
-        print(f"{'the product':40} exit {done.returncode}: {_last(done)}", flush=True)
-        if asked.show:
-            print(done.stdout)
-        wrong += sum(_missed(bug, asked.effort, asked.show) for bug in chosen if bug.spec == spec)
+        work += [(spec, None), *((spec, bug) for bug in chosen if bug.spec == spec)]
+    wrong = 0
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        for is_wrong, told in pool.map(lambda one: _judged(*one, asked.effort, asked.show), work):
+            wrong += is_wrong
+            print(told, flush=True)
     print(f"{wrong} of {len(chosen)} bugs and their streams were judged wrongly")
     return 1 if wrong else 0
 
 
-def _missed(bug: Bug, effort: str, show: bool) -> bool:
+def _judged(spec: str, bug: Bug | None, effort: str, show: bool) -> tuple[bool, str]:
+    """Whether the command says something wrong of the product, or of a bug in it; and what to print."""
     began = time.monotonic()
-    done = audited(bug.spec, bug, effort)
-    verdict = "caught" if done.returncode == BROKEN else "MISSED"
-    print(f"{bug.name:40} {verdict} in {time.monotonic() - began:.0f} s: {_last(done)}", flush=True)
-    if show:
-        print(done.stdout)
-    return done.returncode != BROKEN
+    done = audited(spec, bug, effort)
+    seconds = f"{time.monotonic() - began:.0f} s"
+    if bug is None:
+        is_wrong = done.returncode not in (0, 4)
+        told = f"{'the product':40} exit {done.returncode} in {seconds}: {_last(done)}"
+    else:
+        is_wrong = done.returncode != BROKEN
+        told = f"{bug.name:40} {'MISSED' if is_wrong else 'caught'} in {seconds}: {_last(done)}"
+    return is_wrong, told + (f"\n{done.stdout}" if show else "")
 
 
 def _last(done: subprocess.CompletedProcess[str]) -> str:

@@ -15,7 +15,7 @@ from evertally.audit.audited import AUDITED
 from evertally.audit.faults import FAULTS, fault_audits
 from evertally.audit.faults.plays import Subject
 from evertally.audit.report import Report
-from evertally.audit.suite import plan
+from evertally.audit.suite import plan, run
 from evertally.contract.admission import AdmissionEngine
 from evertally.contract.mechanism import Mechanism
 from evertally.contract.paths import Hold
@@ -28,6 +28,7 @@ from evertally.errors import HorizonExceeded
 from evertally.noise import Key, simulation
 from evertally.noise.source import KeyedSource
 from evertally.secret import Secret
+from evertally.users.not_negative import NotNegative
 
 Make = Callable[[Any], Any]
 EACH = one_of_each()
@@ -106,6 +107,34 @@ def test_what_is_played_for_a_stream_of_the_service_is_fenced_by_others() -> Non
     """Its mechanisms may be copied within the process: the audit makes them as everybody else does."""
     made = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=9, key=key, allow_copy=True)  # noqa: E731
     assert row(made, "forks and copies").verdict == "holds (tight)"
+
+
+def _floored(key: Any, by: Any = None) -> et.DistinctUsers:
+    return et.DistinctUsers(by=by, nonnegative=True, guarantee=et.ZCDP(0.5), horizon=9, key=key)
+
+
+@pytest.mark.parametrize("by", [None, ["a", "b"]])
+def test_a_table_that_is_shown_without_what_is_below_0_is_no_other_version(by: Any) -> None:
+    """The noisy numbers are the same, and so are those above 0."""
+    assert row(lambda key: _floored(key, by), "other keys and options").verdict == "holds (tight)"
+
+
+def test_a_table_that_is_shown_without_what_is_below_0_and_otherwise_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = NotNegative.show
+    monkeypatch.setattr(NotNegative, "show", lambda self, row: shown(self, row) + 1)
+    assert row(_floored, "other keys and options").verdict == "broken"
+
+
+def test_errors_of_numbers_that_are_shown_as_0_follow_what_was_released() -> None:
+    steps = {step.name: step for step in plan(_floored)}
+    assert run(steps["bad record"]).passed
+
+
+@pytest.mark.parametrize("user", [{}, {"unit": "user", "max_labels_per_user": 2}])
+def test_labels_that_a_sketch_finds_are_what_it_releases(user: Any) -> None:
+    found = {"symbols": 4, "width": 64, "threshold": 1, "guarantee": et.ZCDP(2.0), "horizon": 9}
+    steps = {step.name: step for step in plan(lambda key: et.HeavyPrefixes(**found, **user, key=key))}
+    assert run(steps["bad record"]).passed
 
 
 # -- planted: what is forgotten at a restore -------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 import evertally
 from audit.bugs import MUTANTS, Mutant
-from audit.concerned import concerned, product_names, traced
+from audit.concerned import Run, affordable, concerned, product_names, traced
 from audit.matrix import FAMILIES, judge
 from audit.probes import PROBES, Probe
 
@@ -61,6 +61,15 @@ def test_a_bug_concerns_the_probe_that_must_find_it_and_not_those_that_run_other
     assert concerned(by_name["truncation not charged"], runs) == ["one item taken out of an event that was cut"]
     assert concerned(by_name["sampler drops the sign bit"], runs) == list(runs)
     assert concerned(by_name["noise restarted after a restore"], runs) == list(runs), "it is not known what it changes"
+
+
+def test_a_bug_meets_its_own_probe_and_the_quick_ones_that_are_affordable() -> None:
+    runs = {name: Run(frozenset(), frozenset(), cost) for name, cost in (("slow", 5.0), ("quick", 1.0), ("other", 2.0))}
+    mutant = next(one for one in MUTANTS if one.name == "noise restarted after a restore")  # concerns all
+    own = mutant.detect.name
+    assert affordable(mutant, runs, 3) == [own, "quick", "other"]
+    assert affordable(mutant, runs, 0) == [own]
+    assert affordable(mutant, runs, float("inf")) == [own, "quick", "other", "slow"]
 
 
 def test_nobody_who_audits_loads_the_planted_bugs() -> None:

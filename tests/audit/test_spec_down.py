@@ -10,18 +10,21 @@ from typing import Any
 import pytest
 
 from evertally.audit.report import Report
-from evertally.audit.spec_down import Charge, Promise, other_words, spec_steps
+from evertally.audit.spec_down import Charge, Promise, other_words, reading, spec_steps
 from evertally.audit.spec_down.curves import epsilon_of, mu_of, rho_of
+from evertally.audit.spec_down.reading import NotAffine
+from evertally.audit.spec_down.small import small_copy
 from evertally.audit.suite import run
 from evertally.dynamic.charges import Relation
 from evertally.encode.caps import Cap
 from evertally.encode.users import UserCap
-from evertally.privacy import ZCDP, Neighbours, guarantees, neighbours
+from evertally.privacy import ZCDP, Neighbours, PureDP, guarantees, neighbours
 from evertally.privacy._promise import Cost
 from evertally.runtime import load_spec
 from evertally.runtime.mechanisms import build
+from evertally.runtime.table.given import spec_from
 from evertally.selection.reach import Reach
-from evertally.statistics import streaming, unknown
+from evertally.statistics import Counter, streaming, unknown
 from evertally.stream import Stream
 from spec_text import spec_text
 
@@ -301,3 +304,22 @@ def test_half_of_delta_is_for_labels_that_one_unit_brought() -> None:
     assert promise.used("a", both[0], bad=True).part == pytest.approx(1)
     assert promise.total(both).part < 1  # a quarter of delta is nobody's
     assert promise.used("a", Charge(None, rho, Fraction(1e-6) / 3), bad=True).part == float("inf")
+
+
+def test_sizes_of_tables_that_nobody_wrote_are_small_in_a_small_copy() -> None:
+    sketch = {"name": "seen", "kind": "count_sketch", "column": "ward", "watch": ["north"]}
+    content = {"stream": {"name": "s", "horizon": 48}, "guarantee": {"rho": 0.5}, "query": [sketch]}
+    content["clock"] = {"start": 0, "tick": 1}
+    spec = spec_from(content)
+    made = build(spec, None)["seen"]
+    assert made.width > small_copy(content, spec, "seen", made).made.width == 8
+
+
+def test_a_matrix_of_noise_that_no_memory_holds_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def played(key: Any) -> Any:
+        return Counter(guarantee=PureDP(1.0), horizon=4, mechanism="tree", key=key).run([0] * 4).astype(float)
+
+    assert reading.Noise.read(played).W.size > 1
+    monkeypatch.setattr(reading, "_LARGEST", 1)
+    with pytest.raises(NotAffine, match="too large to be read"):
+        reading.Noise.read(played)

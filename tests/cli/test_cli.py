@@ -141,6 +141,14 @@ def test_plan_shows_what_will_be_released_and_touches_nothing(spec: Path) -> Non
     assert sorted(path.name for path in spec.parent.iterdir()) == ["events.csv", "visits.toml"]
 
 
+def test_a_stream_that_ends_beyond_the_calendar_of_this_language(spec: Path) -> None:
+    spec.write_text(SPEC.replace("horizon = 24", "horizon = 1_000_000_000"))
+    for command in ("plan", "certificate"):
+        result = call(command, spec)
+        assert result.exit_code == 0, result.output + result.stderr
+        assert "+116092-" in result.output
+
+
 def test_plan_shows_where_things_go(spec: Path) -> None:
     result = call("plan", spec)
     assert f"Releases go to {spec.parent / 'visits.csv'}" in result.output

@@ -79,6 +79,13 @@ def test_a_column_is_read_cell_by_cell(texts: list[str | None]) -> None:
             assert values[valid].tolist() == [moment for moment in expected if moment is not None]
 
 
+@given(st.integers(0, 10**18))
+def test_instants_are_written_as_others_write_them_also_beyond_the_year_9999(moment: int) -> None:
+    text = written(moment)
+    assert np.datetime64(text.removeprefix("+0").removeprefix("+").removesuffix("Z"), "us").astype(np.int64) == moment
+    assert (len(text.partition("-")[0]) == 4) is (moment <= microseconds(dt.datetime.max))
+
+
 @given(st.datetimes(dt.datetime(1000, 1, 1), dt.datetime(9999, 12, 31)))
 def test_machine_times_equal_written_ones(moment: dt.datetime) -> None:
     expected = microseconds(moment)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from apart import Driver
 from planted import COUNT, LABEL, found_in
 
 from evertally import Key
+from long import LONG
 
 _JOB = Path(__file__).with_name("drivers") / "hygiene_job.py"
 
@@ -35,16 +37,47 @@ def test_the_search_finds_every_way_to_write_them(tmp_path: Path) -> None:
     assert found_in(tmp_path / "nothing", key) == {}
 
 
+def planted(folder: Path) -> tuple[Path, Path]:
+    """Events of one label, and a key file."""
+    (folder / "input").mkdir()
+    events = pa.table({"label": [LABEL] * COUNT})
+    pq.write_table(events, folder / "input/0.parquet", compression="none")
+    Key.generate().save(folder / "key")
+    return folder / "input", folder / "key"
+
+
+# A single protection is taken away: what is found then, and where.
+SHOWN = {
+    "ui": {"label": {"rest"}, "count": {"rest"}},
+    "event log": {"label": {"events"}, "count": {"events"}},
+    "shuffle": {"label": {"local"}},
+    "logs": {"label": {"log"}},
+    "errors": {"label": {"log"}},
+}
+
+
+@pytest.mark.parametrize("protection", SHOWN if LONG else ["shuffle"])
+def test_each_protection_holds_something_back(
+    protection: str, tmp_path: Path, visits: Path, apart: Callable[..., Driver]
+) -> None:
+    arguments = planted(tmp_path)
+    key = arguments[1].read_bytes()
+    driver = apart(_JOB, protection, tmp_path / protection, visits, *arguments, name=protection)
+    driver.until_said("ready\n")
+    found = found_in(tmp_path / protection, key)
+    driver.go()
+    driver.finished()
+    for what in found_in(tmp_path / f"{protection}.log", key):
+        found.setdefault(what, set()).add("log")
+    assert found == SHOWN[protection]
+
+
 def test_an_open_application_shows_them_and_a_hardened_one_does_not(
     tmp_path: Path, visits: Path, apart: Callable[..., Driver]
 ) -> None:
-    (tmp_path / "input").mkdir()
-    events = pa.table({"label": [LABEL] * COUNT})
-    pq.write_table(events, tmp_path / "input/0.parquet", compression="none")
-    Key.generate().save(tmp_path / "key")
+    arguments = (visits, *planted(tmp_path))
     key = (tmp_path / "key").read_bytes()
     kinds = ("open", "hardened")
-    arguments = (visits, tmp_path / "input", tmp_path / "key")
     drivers = {kind: apart(_JOB, kind, tmp_path / kind, *arguments, name=kind) for kind in kinds}
     for driver in drivers.values():
         driver.until_said("ready\n")

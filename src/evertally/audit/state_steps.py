@@ -21,6 +21,7 @@ from evertally.audit.applications import is_encoded, world_of
 from evertally.audit.draws import draws_attack
 from evertally.audit.dynamic import inputs_of as records_sent
 from evertally.audit.dynamic import is_dynamic
+from evertally.audit.faults.restores import FLOORED
 from evertally.audit.game import Factory, Sent
 from evertally.audit.owned import inputs_of as owned_inputs
 from evertally.audit.owned import is_owned, keyed_rule
@@ -73,7 +74,10 @@ def state_steps(factory: Factory, model: Any) -> list[Step]:
     played: Attacks = [
         ("replay", lambda: attacks.replay_attack(factory, *inputs[:2])),
         ("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)),
-        ("bad record", lambda: attacks.bad_record_attack(factory, forms=_looks_alike(model))),
+        (
+            "bad record",
+            lambda: attacks.bad_record_attack(factory, radii=not _is_floored(model), forms=_looks_alike(model)),
+        ),
         ("all that is shown", lambda: shown_attack(factory, *_far_apart(model, inputs))),
         ("draws", lambda: draws_attack(factory, inputs[:2])),
         ("margins", lambda: margins_attack(factory, inputs[:2])),
@@ -106,10 +110,17 @@ def _far_apart(model: Any, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
 def _looks_alike(model: Any) -> bool:
     """Whether all releases of a tick have one form. The labels of others are their content, and bounds around estimates
     follow what was released."""
+    if is_sketch(model):
+        return False
     if is_owned(model):
         return not keyed_rule(model)
     counted = is_encoded(model) and not questions.finds_words(model)
     return is_question(model) or is_dynamic(model) or counted
+
+
+def _is_floored(model: Any) -> bool:
+    """Whether numbers below 0 are shown as 0, with the error bar of the number below: it follows what was released."""
+    return bool(model._options.get(FLOORED))
 
 
 def _horizon_step(factory: Factory, model: Any, nothing: Any) -> Step:
@@ -135,7 +146,7 @@ def linear_state_steps(factory: Factory, model: Linear) -> list[Step]:
     found: Attacks = [
         ("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3])),
         ("restore", lambda: attacks.restore_attack(short, inputs)),
-        ("bad record", lambda: attacks.bad_record_attack(short, forms=alike)),
+        ("bad record", lambda: attacks.bad_record_attack(short, radii=not _is_floored(model), forms=alike)),
         ("all that is shown", lambda: shown_attack(short, inputs[:2], [inputs[3]] * 2)),
         ("draws", lambda: draws_attack(factory, inputs[:2])),
         ("margins", lambda: margins_attack(factory, inputs[:2])),

@@ -29,6 +29,8 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _DAY = 86_400_000_000  # in microseconds
+_CALENDAR = 146_097 * _DAY  # 400 years, after which the calendar begins anew
+_LAST = (dt.datetime.max.replace(tzinfo=dt.UTC) - _EPOCH) // _MICROSECOND
 _SUMMER = (
     ". A day is 24 hours here: where clocks are changed for summer, start and end need one offset. For days as clocks "
     "show them, give start, end and the times of rows without a zone, in local time"
@@ -80,12 +82,14 @@ def _offset_minutes(zone: str | None) -> int | None:
 
 
 def written(moment: int) -> str:
-    """An instant as ISO text in UTC.
+    """An instant as ISO text in UTC. Long horizons end beyond the year 9999: such years have a sign and six digits.
 
-    >>> written(0)
-    '1970-01-01T00:00:00Z'
+    >>> written(0), written(10**18)
+    ('1970-01-01T00:00:00Z', '+033658-09-27T01:46:40Z')
     """
-    return (_EPOCH + moment * _MICROSECOND).isoformat().replace("+00:00", "Z")
+    ahead = max(0, -((_LAST - moment) // _CALENDAR))
+    text = (_EPOCH + (moment - ahead * _CALENDAR) * _MICROSECOND).isoformat().replace("+00:00", "Z")
+    return f"+{int(text[:4]) + 400 * ahead:06}{text[4:]}" if ahead else text
 
 
 def duration(length: int) -> str:

@@ -1,7 +1,8 @@
-"""One small job with a label, a count and a key that nothing may show; in an open application or in a hardened one.
+"""One small job with a label, a count and a key that nothing may show; in an open application, in a hardened one, or in
+one that lacks a single protection.
 
-usage: hygiene_job.py open|hardened FOLDER SPEC EVENTS KEY. All that Spark can be told to write goes below FOLDER. Waits
-for a line on standard input before it stops the application: shuffle files are gone after that.
+usage: hygiene_job.py open|hardened|PROTECTION FOLDER SPEC EVENTS KEY. All that Spark can be told to write goes below
+FOLDER. Waits for a line on standard input before it stops the application: shuffle files are gone after that.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import sys
 import traceback
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,19 +47,37 @@ def broken_group(table: pa.Table) -> pa.Table:
     raise KeyError(table["label"][0].as_py())
 
 
+def logging(**levels: str) -> dict[str, str]:
+    """A log with other levels than that of a hardened application."""
+    text = Path(LOG_FILE).read_text()
+    for before, after in levels.items():
+        text = text.replace(f" = {before}", f" = {after}")
+    log = _folder.parent / f"{_kind}.log4j2.properties"
+    log.write_text(text)
+    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}"}
+
+
+def without(protection: str) -> dict[str, str]:
+    """What takes a single one away."""
+    ways: dict[str, Callable[[], dict[str, str]]] = {
+        "ui": lambda: {"spark.ui.enabled": "true", "spark.ui.port": "0"},
+        "event log": lambda: EVENT_LOG,
+        "shuffle": lambda: {"spark.io.encryption.enabled": "false"},
+        "logs": lambda: logging(warn="info") | {"spark.log.level": "INFO"},
+        "errors": lambda: logging(off="warn"),
+    }
+    return ways[protection]()
+
+
 def open_application() -> Any:
     """As applications are, with what operators like to turn on. One hands the key over in the environment."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    log = _folder.parent / "log4j2.properties"
-    log.write_text(Path(LOG_FILE).read_text().replace(" = warn", " = info").replace(" = off", " = info"))
     sink = "spark.metrics.conf.*.sink.csv"
     properties = {
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": (_folder / "events").as_uri(),
-        "spark.eventLog.compress": "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
+        **EVENT_LOG,
+        **logging(warn="info", off="info"),
         "spark.ui.port": "0",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -73,6 +92,11 @@ def open_application() -> Any:
     return builder.getOrCreate()
 
 
+EVENT_LOG = {
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.dir": (_folder / "events").as_uri(),
+    "spark.eventLog.compress": "false",
+}
 # Uncompressed, so that nothing but encryption hides a label; and kept, whenever Java collects its garbage.
 SHARED = {
     "spark.cleaner.referenceTracking": "false",
@@ -134,7 +158,14 @@ for name in ("local", "events", "metrics", "checkpoint", "rest", "cwd", "tmp"):
     (_folder / name).mkdir(parents=True)
 os.chdir(_folder / "cwd")
 os.environ |= {"TMPDIR": str(_folder / "tmp"), "PLANTED_KEY_FILE": str(_key)}
-spark = open_application() if _kind == "open" else application(_spec, "local[1,1]", **SHARED)
+if _kind == "open":
+    spark = open_application()
+elif _kind == "hardened":
+    spark = application(_spec, "local[1,1]", **SHARED)
+else:
+    # What a page or an event log shows reaches it through a listener, which is a way of its own.
+    accepted = [_kind, "listeners"] if _kind in ("ui", "event log") else [_kind]
+    spark = application(_spec, "local[1,1]", accept=accepted, **SHARED, **without(_kind))
 rows = spark.read.schema("label string").parquet(str(_events))
 found = job(rows)
 stream(spark)

@@ -126,7 +126,7 @@ class Subject:
 
     def _shows(self, stream: list[Tick]) -> int:
         pasts = [stream[:cut] for cut in {1, len(stream) // 2} if 0 < cut < len(stream)]
-        if not any(self._differs(stream, [_empty(tick) for tick in past]) for past in pasts):
+        if not any(self._differs(stream, [tick.empty() for tick in past]) for past in pasts):
             return 0
         known = self.model.takes_users
         return 1 + (known and any(self._differs(stream, [tick.renamed() for tick in past]) for past in pasts))
@@ -174,7 +174,3 @@ class Subject:
     def _tells(self, tick: int, other: Tick) -> bool:
         stream = [*self.stream[: tick - 1], other]
         return any(self.released(play.key, stream)[-1] != play.releases[tick - 1] for play in self.plays)
-
-
-def _empty(tick: Tick) -> Tick:
-    return Tick(None if tick.events is None else [], None if tick.users is None else [])

@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from evertally.audit.faults.findings import Found, first_difference, held, leak, not_here
 from evertally.audit.faults.plays import Play, Seen, Subject, seen, state_of, text_of
 from evertally.audit.faults.streams import KNOWN, Tick, feed
@@ -15,6 +17,7 @@ from evertally.errors import EvertallyError
 from evertally.noise import Key, NoiseKey, simulation
 
 _MAC_BYTES = 32  # at the end of a snapshot
+FLOORED = "nonnegative"  # an option that shows what is below 0 as 0: the same noisy number
 Refused = (EvertallyError, TypeError)  # how a mechanism says no
 
 
@@ -215,9 +218,18 @@ def elsewhere(subject: Subject) -> Found:
         except Exception:  # noqa: S112  # refused, or stopped by accident: nothing was released
             continue
         for tick, (one, other) in enumerate(zip(others, values, strict=True), start=cut + 1):
+            if name.endswith(FLOORED):
+                one, other = _floored(one), _floored(other)
             if _contradict(one, other):
                 return leak(f"a snapshot {name} was taken up, and tick {tick} is released in two versions")
     return held(f"{tried} snapshots under another key, with other options or damaged are refused, or change nothing")
+
+
+def _floored(value: Any) -> Any:
+    """What the option of that name makes of a value."""
+    if isinstance(value, dict):
+        return {label: _floored(inner) for label, inner in value.items()}
+    return np.maximum(value, 0)
 
 
 def _contradict(one: Any, other: Any) -> bool:

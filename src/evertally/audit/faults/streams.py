@@ -55,6 +55,10 @@ class Tick:
         """The same events of people who are never heard of otherwise."""
         return self if self.users is None else replace(self, users=[f"once {user}" for user in self.users])
 
+    def empty(self) -> Tick:
+        """A tick without events."""
+        return Tick(None if self.events is None else [], None if self.users is None else [])
+
 
 def feed(mechanism: Any, tick: Tick, number: int | None = None) -> Any:
     """One tick through the door that every source of events goes through."""

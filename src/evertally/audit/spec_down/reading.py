@@ -25,6 +25,7 @@ from evertally.noise.source import ItemSource, ZeroSource
 
 MOST_DRAWS = 400
 _FEW_DRAWS = 40  # read one by one
+_LARGEST = 2**26  # entries of a matrix
 _CLOSE = 1e-5  # of an entry: real draws are read through a rounding
 _SILENT = 1e-4  # of a change that no noise hides
 
@@ -120,6 +121,8 @@ class Noise:
         """Of what `play` releases in so many ticks; on `other`, another stream, it must be the same."""
         reader = _Reader(play)
         seen = reader.seen() if len(reader.places) > MOST_DRAWS else reader.places
+        if len(seen) * len(reader.silent) > _LARGEST:
+            raise NotAffine("the matrix of its noise is too large to be read, in the smallest copy that can be built")
         W = None if len(seen) <= _FEW_DRAWS else reader.by_column(ticks, seen)
         if W is None and len(seen) > MOST_DRAWS:
             raise NotAffine(f"a small copy of it makes more than {MOST_DRAWS} draws")

@@ -97,6 +97,9 @@ def _tables(written: Mapping[str, Any], share: str, made: Any) -> Iterator[dict[
 
 def _shrunk(table: Mapping[str, Any], made: Any) -> dict[str, Any]:
     small = dict(table)
+    for option, few in _FEW.items():  # what is not written may be large as well
+        if option not in table and isinstance(value := made._options.get(option), int) and value > few:
+            small[option] = few
     for option, value in table.items():
         if isinstance(value, list) and option in ("categories", "types", "columns") and len(value) > _LABELS:
             small[option] = value[:_LABELS] if option != "columns" or "vertices" not in table else value
