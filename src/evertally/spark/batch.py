@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlparse
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec
@@ -16,7 +13,8 @@ from evertally.runtime.input.envelope import BatchRefused, check_type
 from evertally.runtime.spec import StreamSpec
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
-from evertally.spark.failures import withheld
+from evertally.spark.inputs import input_of, names_of
+from evertally.spark.plans import check_plan
 from evertally.spark.protections import check
 from evertally.spark.root import Record
 from evertally.spark.running import run
@@ -54,7 +52,7 @@ def release_batch(
     check_events(events, settled)
 
     def looked_at() -> Record:
-        return {"id": batch, "input": _input(events, snapshot)}
+        return {"id": batch, "input": input_of(events, settled.clock.column, snapshot)}
 
     envelope = looked_at()
     with taken(settled) as held:
@@ -83,7 +81,7 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
             raise StateError("this root is fed by a stream of Spark; it takes no batches of files beside it")
         if closed["envelope"].get("id") == envelope["id"]:
             return number
-        again = _names(closed["envelope"].get("input", {})) & _names(envelope["input"])
+        again = names_of(closed["envelope"].get("input", {})) & names_of(envelope["input"])
         if again:
             raise StateError(
                 f"{min(again)} was counted already, in batch {closed['envelope']['id']!r}: its events would count "
@@ -97,51 +95,6 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
             "same input"
         )
     return number
-
-
-def _names(given: Record) -> set[str]:
-    """What an input is told by, whatever has become of it."""
-    files = {str(name) for name, *_ in given.get("files", [])}
-    return files | ({f"snapshot {given['snapshot']!r}"} if "snapshot" in given else set())
-
-
-def _input(events: DataFrame, snapshot: str | None) -> Any:
-    if snapshot is not None:
-        return {"snapshot": snapshot}
-    with withheld("the input"):
-        names = sorted(events.inputFiles())
-    if not names:
-        raise ConfigurationError(
-            "this data frame is read from no files: say what it holds with snapshot=..., a text that changes when its "
-            "rows do, such as the version of a table"
-        )
-    return {"files": [told(name) for name in names]}
-
-
-def told(name: str) -> list[Any]:
-    """What can be said about a file without reading it: name, size and time."""
-    address = urlparse(name)
-    if address.scheme not in ("", "file"):
-        raise ConfigurationError(
-            f'sizes and versions of files of "{address.scheme}" are not known here: give snapshot=..., a text that '
-            "changes when they do"
-        )
-    path = Path(unquote(address.path))
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise StateError(f"cannot look at {path}: {error.strerror}") from None
-    return [str(path), found.st_size, found.st_mtime_ns]
-
-
-# What gives another value when it is computed again: half of the parts would count one, half another.
-_FICKLE = ("rand", "randn", "uuid", "shuffle", "monotonically_increasing_id", "spark_partition_id", "input_file_name")
-# Of limit, offset, tail, sample and randomSplit, dropDuplicates, groupBy, window functions.
-_BY_OTHERS = (
-    "GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample", "Deduplicate", "DeduplicateWithinWatermark", "Aggregate",
-    "Window",
-)  # fmt: skip
-_CLOCKS = ("current_timestamp", "current_date", "now", "localtimestamp", "unix_timestamp")
 
 
 def check_events(events: DataFrame, spec: StreamSpec) -> None:
@@ -159,19 +112,7 @@ def check_events(events: DataFrame, spec: StreamSpec) -> None:
             check_type(spec, name, _arrow_type(known[name]))
         except BatchRefused as problem:
             raise ConfigurationError(f"{spec.path.name}: {problem}") from None
-    with withheld("the plan"):
-        placed = sorted({name for node in nodes_of(events) for name in [node.nodeName()] if name in _BY_OTHERS})
-    if placed:
-        raise ConfigurationError(
-            f"{', '.join(placed)}: which rows there are, or what they hold, follows from other rows, and one event "
-            "more changes several. Hand over single events, chosen by what each of them holds (filter, distinct)"
-        )
-    fickle = _fickle(events)
-    if fickle:
-        raise ConfigurationError(
-            f"the data frame is not the same when it is computed again ({', '.join(fickle)}): a task that is tried "
-            "again would count other rows under the same noise. Write it to files first, and read those"
-        )
+    check_plan(events, spec.clock.column)
 
 
 def _arrow_type(kind: Any) -> Any:
@@ -181,27 +122,3 @@ def _arrow_type(kind: Any) -> Any:
         return to_arrow_type(kind, timezone="UTC")
     except TypeError:  # versions before 4.2 need no zone
         return to_arrow_type(kind)
-
-
-def _fickle(events: DataFrame) -> list[str]:
-    with withheld("the plan"):
-        deterministic = all(_deterministic(node) for node in nodes_of(events))
-        words = events._jdf.queryExecution().analyzed().toString().lower()
-    found = [name for name in (*_FICKLE, *_CLOCKS) if re.search(rf"\b{name}\(", words)]
-    return found or ([] if deterministic else ["an expression that is not deterministic"])
-
-
-def _deterministic(node: Any) -> bool:
-    expressions = node.expressions()
-    return all(expressions.apply(i).deterministic() for i in range(expressions.size()))
-
-
-def nodes_of(events: DataFrame) -> list[Any]:
-    """The steps of the plan of a data frame, as Java has them."""
-    found, todo = [], [events._jdf.queryExecution().analyzed()]
-    while todo:
-        node = todo.pop()
-        found.append(node)
-        children = node.children()
-        todo += [children.apply(i) for i in range(children.size())]
-    return found

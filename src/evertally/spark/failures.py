@@ -129,6 +129,8 @@ _ADVICE = {
     "the key file that the driver has written to all machines",
     "worker_key.py": "the worker key of a machine, or a state under the root, is missing, open to others, damaged or "
     "of another stream: copy the key file that the driver has written, mode 0600, and bring the root back",
+    "parquet_files.py": "a file of the input was replaced, is damaged or cannot be read on the machine of the task: "
+    "bring it back as it was, and run it again",
     "packing.py": "a column has another type than in the batch before, and events of that batch are waiting: give it "
     "the type that it had",
     "tasks.py": "a machine was lost, and what was read again was not what it had been: run it again with the input as "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from evertally.runtime import load_spec
@@ -56,7 +57,7 @@ def _wide(spark: SparkSession, spec: StreamSpec, about: Record, query: str) -> D
     of_ticks = spark.createDataFrame(head, "tick int, time string, stddev double, radius double")
     files = [f"{spec.engine.public}/{name}" for name in about["files"][query]]
     shape = "tick int, category string, value long"
-    rows = spark.read.parquet(*files) if files else spark.createDataFrame([], shape)
+    rows = spark.read.parquet(*map(_as_written, files)) if files else spark.createDataFrame([], shape)
     return rows.join(of_ticks.hint("broadcast"), "tick").selectExpr(
         "tick",
         "time",
@@ -68,6 +69,15 @@ def _wide(spark: SparkSession, spec: StreamSpec, about: Record, query: str) -> D
         "value - radius lower",
         "value + radius upper",
     )
+
+
+def _as_written(path: str) -> str:
+    """A path for Spark, which takes brackets for a pattern, and would find other files.
+
+    >>> _as_written("/readers/visits [1]")
+    '/readers/visits \\\\[1\\\\]'
+    """
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)
 
 
 def _ticks(about: Record) -> range:

@@ -86,14 +86,26 @@ class Scan:
     def _read(self, number: int) -> Iterator[pa.RecordBatch]:
         kinds = {name: arrow_type(kind, self.zone) for name, kind in self.columns.items()}
         for path, size, groups in self.pieces[number].parts:
-            # What was found out about the file that the driver saw must not be used on another one. Whether it is the
-            # same altogether, the driver asks after the job, as of every input (`again` in engine.py).
-            with open(path, "rb") as source, pq.ParquetFile(source, page_checksum_verification=True) as file:
-                if os.fstat(source.fileno()).st_size != size or _places(file, self.columns) is None:
-                    raise StateError("a file of the input is not the one that the driver has seen: it was replaced")
-                for batch in file.iter_batches(BATCH_ROWS, list(groups), columns=list(kinds), use_threads=False):
-                    columns = [batch.column(name).cast(kind) for name, kind in kinds.items()]
-                    yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+            try:
+                yield from self._read_file(path, size, groups, kinds)
+            except (OSError, pa.ArrowException):
+                unreadable = True
+            else:
+                unreadable = False
+            if unreadable:  # outside of the exception, which may quote what it has read
+                raise StateError("a file of the input cannot be read, or is damaged")
+
+    def _read_file(
+        self, path: str, size: int, groups: tuple[int, ...], kinds: Mapping[str, pa.DataType | None]
+    ) -> Iterator[pa.RecordBatch]:
+        # What was found out about the file that the driver saw must not be used on another one. Whether it is the same
+        # altogether, the driver asks after the job, as of every input (`again` in engine.py).
+        with open(path, "rb") as source, pq.ParquetFile(source, page_checksum_verification=True) as file:
+            if os.fstat(source.fileno()).st_size != size or _places(file, self.columns) is None:
+                raise StateError("a file of the input is not the one that the driver has seen: it was replaced")
+            for batch in file.iter_batches(BATCH_ROWS, list(groups), columns=list(kinds), use_threads=False):
+                columns = [batch.column(name).cast(kind) for name, kind in kinds.items()]
+                yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
 
 
 def _rebatched(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
@@ -128,6 +140,8 @@ def row_groups(path: str, wanted: Mapping[str, str]) -> list[int] | None:
         for number in range(file.metadata.num_row_groups):
             columns = [file.metadata.row_group(number).column(place) for place in places]
             if any(not set(of.encodings) <= _ENCODINGS or of.compression not in _CODECS for of in columns):
+                return None
+            if any(of.file_path for of in columns):  # a summary of other files
                 return None
             sizes.append(sum(of.total_compressed_size for of in columns))
         return sizes

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from evertally.spark.parquet_files import Scan, arrow_type, cut, row_groups
+from evertally.spark.plans import is_data
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,7 +59,7 @@ def _scan(rows: DataFrame, names: list[str]) -> Scan | None:
     columns = {name: field.dataType.simpleString() for name, field in zip(found, fields, strict=True)}
     if any(arrow_type(kind, zone) is None for kind in columns.values()):
         return None
-    sizes = _sizes(sorted(relation.location().inputFiles()), columns)
+    sizes = _sizes(sorted(name for name in relation.location().inputFiles() if is_data(name)), columns)
     if sizes is None:
         return None
     cores = session.sparkContext.defaultParallelism
@@ -109,7 +110,7 @@ def _relation(plan: Any) -> Any:
 def _sizes(files: list[str], columns: Mapping[str, str]) -> dict[tuple[str, int], list[int]] | None:
     """The row groups of each file, path and size; None if one of them is Spark's to read. Only of this machine's file
     system, or one that is mounted like it: what an address of a store means, and whose rights count, Hadoop knows."""
-    if not 0 < len(files) <= _MOST_FILES:
+    if not 0 < len(files) <= _MOST_FILES or len(set(files)) < len(files):
         return None
     found: dict[tuple[str, int], list[int]] = {}
     for name in files:

@@ -21,10 +21,12 @@ from evertally.errors import ConfigurationError, EvertallyError, HorizonExceeded
 from evertally.runtime import load_spec
 from evertally.runtime.spec import StreamSpec
 from evertally.secret import Secret
-from evertally.spark.batch import check_events, nodes_of, told
+from evertally.spark.batch import check_events
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import failure_of, silence_pyspark, withheld
+from evertally.spark.inputs import told
+from evertally.spark.plans import steps_of
 from evertally.spark.protections import check
 from evertally.spark.reading import BEAT
 from evertally.spark.root import Log, Record, written
@@ -314,7 +316,7 @@ def check_stream(events: DataFrame, spec: StreamSpec) -> None:
         raise ConfigurationError(f'{spec.path}: [clock] a clock of integers closes on request: close = "request"')
     check_events(events, spec)
     with withheld("the plan"):
-        nodes = nodes_of(events)
+        nodes = [step.node for step in steps_of(events)]
         names = [node.nodeName() for node in nodes]
         joined = any(node.nodeName() == "Join" and _both_stream(node) for node in nodes)
         options = {name.lower(): value for node in nodes for name, value in _options(node).items()}
@@ -322,18 +324,6 @@ def check_stream(events: DataFrame, spec: StreamSpec) -> None:
         raise ConfigurationError(
             "take withWatermark away: it is the largest time stamp of the data, and one event would close ticks for "
             "all others. The clock of the spec closes ticks"
-        )
-    stateful = {
-        "Deduplicate",
-        "DeduplicateWithinWatermark",
-        "Aggregate",
-        "FlatMapGroupsWithState",
-        "TransformWithState",
-    }
-    if stateful & set(names):
-        raise ConfigurationError(
-            f"{', '.join(sorted(stateful & set(names)))}: which rows are left would depend on the order of arrival, "
-            "and Spark would keep them in the clear; hand over single events"
         )
     if joined:
         raise ConfigurationError(
