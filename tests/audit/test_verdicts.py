@@ -20,6 +20,7 @@ from evertally.audit.suite import Sizes, audit_mechanism
 from evertally.audit.tables import shown_loss, shown_power
 from evertally.audit.verdicts import BROKEN, HOLDS, NO_POWER, Verdicts, missing, of_stream, with_power
 from evertally.audit.whitebox import door_report, kept_ticks_report
+from evertally.encode.separated import SeparatedCap
 from evertally.privacy import Change
 
 KEY = et.simulation(0)
@@ -315,3 +316,37 @@ def test_ticks_of_a_user_are_counted(monkeypatch):
     users = type(model._users)
     monkeypatch.setattr(users, "look", lambda self, names, tick: (np.ones(len(names), dtype=bool), self.last))
     assert not kept_ticks_report(model).passed
+
+
+def test_ticks_of_a_user_are_counted_by_block_where_blocks_are_protected(monkeypatch):
+    options = {"guarantee": et.ZCDP(0.5), "horizon": 12, "unit": "user-period", "period": 4, "neighbours": "replace"}
+    model = et.Counter(**options, min_separation=2, calendar=True, max_events_per_user_tick=3, key=KEY)
+    report = kept_ticks_report(model)
+    assert (report.claimed, report.audited, report.verdict) == (2, 2, HOLDS)
+    decide = SeparatedCap._decide
+
+    def one_more_in_the_second_block(self, codes, before, tick):
+        kept, after = decide(self, codes, before, tick)
+        return (np.ones_like(kept), after) if tick == 6 else (kept, after)
+
+    def one_more_for_who_comes_late(self, codes, before, tick):
+        late = len(before) and (before == [1, 2]).all()  # kept once, in tick 2: nobody looks at it again
+        return (np.ones(len(codes), dtype=bool), before) if late else decide(self, codes, before, tick)
+
+    def since_the_last_one_kept(self, codes, before, tick):  # what is kept in a block decides about all later ones
+        self.calendar = False
+        try:
+            return decide(self, codes, before, tick)
+        finally:
+            self.calendar = True
+
+    bugs = {
+        one_more_in_the_second_block: "each of 12 ticks: block 2",
+        one_more_for_who_comes_late: "ticks after the first 1 of",
+        since_the_last_one_kept: "with and without block 1",
+    }
+    for bug, seen in bugs.items():
+        monkeypatch.setattr(SeparatedCap, "_decide", bug)
+        report = kept_ticks_report(model)
+        assert not report.passed
+        assert seen in report.adversary
