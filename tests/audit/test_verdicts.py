@@ -16,9 +16,10 @@ from evertally.audit.game import Sent
 from evertally.audit.report import TIGHT, Report
 from evertally.audit.state_steps import inputs_of, linear_state_steps, state_steps
 from evertally.audit.steps import Step, of_aspect, run
-from evertally.audit.suite import Sizes, audit_mechanism
+from evertally.audit.suite import Sizes, audit_mechanism, plan
 from evertally.audit.tables import shown_loss, shown_power
 from evertally.audit.verdicts import BROKEN, HOLDS, NO_POWER, Verdicts, missing, of_stream, with_power
+from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import door_report, kept_ticks_report
 from evertally.encode.separated import SeparatedCap
 from evertally.privacy import Change
@@ -350,3 +351,21 @@ def test_ticks_of_a_user_are_counted_by_block_where_blocks_are_protected(monkeyp
         report = kept_ticks_report(model)
         assert not report.passed
         assert seen in report.adversary
+
+
+@pytest.mark.parametrize("workload", [et.workloads.Decay("0.9"), et.workloads.Weights([1, 2, 0, 5] * 4)])
+@pytest.mark.parametrize("guarantee", [et.ZCDP(0.5), et.PureDP(1.0)])
+def test_noise_of_a_histogram_with_a_workload_is_computed(workload, guarantee):
+    def make(key, **changed):
+        options = {"guarantee": guarantee, "horizon": 16, "workload": workload, "max_per_event": 2} | changed
+        return et.Histogram(categories=["a", "b", "c"], neighbours="replace", key=key, **options)
+
+    model = make(KEY)
+    report = weighed_report(make, model, 16)
+    assert is_weighed(model)
+    assert report.verdict == HOLDS
+    assert "closed form" in [step.name for step in plan(make, "short")]
+    # The noise of twice that budget, under the promise of this one.
+    louder = make(KEY, guarantee=type(guarantee)(2 * getattr(guarantee, "rho", 0) or 2 * guarantee.epsilon))
+    louder.charge = model.charge
+    assert not weighed_report(make, louder, 16).passed
