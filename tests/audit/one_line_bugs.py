@@ -406,6 +406,25 @@ _THIRD = (
     ),
 )
 
+# What only a horizon that leaves a rest shows: found by a fourth one.
+_TODAY = {"name": "today", "kind": "period_users", "period": 4, "so_far": True}
+_RESTS = (
+    Bug(
+        "a last period that is shorter is not paid for",
+        "users/periods.py",
+        "return -(-self.horizon // length)",
+        "return max(1, self.horizon // length)",
+        spec_text(_TODAY, stream=_PEOPLE | {"name": "visits", "horizon": 10}),
+    ),
+    Bug(
+        "a last period that is shorter is not paid for, long",
+        "users/periods.py",
+        "return -(-self.horizon // length)",
+        "return max(1, self.horizon // length)",
+        spec_text(_TODAY, stream=_PEOPLE | {"name": "visits", "horizon": 46}),
+    ),
+)
+
 BUGS = (
     Bug("lifetime cap per tick, counter", *_PER_TICK, spec_text(ALL, stream=_USERS)),
     Bug("lifetime cap per tick, histogram", *_PER_TICK, spec_text(WARD, stream=_USERS, guarantee={"epsilon": 1.0})),
@@ -437,6 +456,7 @@ BUGS = (
     *_OUTSIDE,
     *_MEMORIES,
     *_THIRD,
+    *_RESTS,
 )
 
 
