@@ -7,12 +7,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evertally.audit.dynamic_inputs import one_round
 from evertally.audit.report import Report
 from evertally.audit.spec_down import Charge, Promise, SpecAudit, other_words, reading, spec_steps
+from evertally.audit.spec_down.cells import columns_of
 from evertally.audit.spec_down.curves import epsilon_of, mu_of, rho_of
+from evertally.audit.spec_down.neighbours import Relation as Neighbouring
 from evertally.audit.spec_down.reading import NotAffine
 from evertally.audit.spec_down.small import ragged, small_copy
 from evertally.audit.suite import run
@@ -380,3 +383,21 @@ def test_one_round_of_multiplicative_weights_leaves_what_they_are_asked_as_it_is
         short = static.rounds(ZCDP(4.0), 1000, True)
     assert (short.count, plain.count > 1) == (1, True)
     assert static.rounds(ZCDP(4.0), 1000, True) == plain
+
+
+def test_a_last_block_that_the_horizon_cuts_off_is_protected_too() -> None:
+    period = {"unit": "user-period", "period": 4, "user_column": "who"}
+    query = {"name": "all", "kind": "counter", "min_separation": 2, "calendar": True}
+    content = {"stream": {"name": "s", "horizon": 10, "neighbours": "replace", **period}, "guarantee": {"rho": 0.5}}
+    content |= {"clock": {"start": 0, "tick": 1}, "query": [query]}
+    spec = spec_from(content)
+    small = small_copy(content, spec, "all", build(spec, None)["all"], exactly=6)
+    relation, random = Neighbouring(small, columns_of(small, query), content["stream"], query), np.random.default_rng(0)
+    blocks = set()
+    for pair in relation.pairs(random):
+        for _ in range(9):
+            own = {(entry.tick - 1) // 4 for entry in pair.entries if entry.side != "both"}
+            assert len(own) == 1, "one block of one user"
+            blocks |= own
+            pair = relation.changed(pair, random)
+    assert blocks == {0, 1}

@@ -158,8 +158,8 @@ class SpecAudit:
         """Copies in which something that was not there yet ends with the horizon, before it is over: a period, a block,
         a window. And the query at its own horizon, if that is short."""
         horizon = self._spec.horizon or 0
-        lengths = {ragged(self._content, self._spec, name, _RAGGED[self._effort]), horizon if horizon <= _OWN else None}
-        for ticks in sorted(lengths - {None, 0, played}):
+        rest = ragged(self._content, self._spec, name, _RAGGED[self._effort]) or 0
+        for ticks in sorted({rest, horizon if horizon <= _OWN else 0} - {0, played}):
             try:
                 small = small_copy(self._content, self._spec, name, self._made[name], exactly=ticks)
             except EvertallyError:  # such a rest may be refused: then nobody has it
