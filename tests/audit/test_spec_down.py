@@ -351,6 +351,13 @@ def test_noise_of_words_of_one_length_alone_is_read_and_letters_in_a_text_are_le
     assert found.fraction > 0.5
 
 
+def test_items_lie_in_the_cells_of_a_family() -> None:
+    boxes = {"name": "p", "kind": "linear_queries", "action": "what", "id": "id", "columns": ["x", "y"]}
+    boxes |= {"family": {"kind": "boxes", "shape": [3, 2]}, "show": {"a": [[0, 1], "all"]}, "max_items": 10}
+    found = neighbours_of({**boxes, "mechanism": "interval-tree", "static": "multiplicative-weights"}, 6)
+    assert found.verdict == "holds (tight)"
+
+
 @pytest.mark.parametrize("horizon", [7, 10, 46])
 def test_a_last_period_that_the_horizon_cuts_off_is_paid_for(horizon: int, monkeypatch: pytest.MonkeyPatch) -> None:
     today = {"name": "today", "kind": "period_users", "period": 4, "so_far": True}

@@ -86,6 +86,8 @@ def _pool(name: str, small: Small, table: Mapping[str, Any], owner: bool) -> tup
         written = {option: value for option, value in table.items() if not _names_columns(value, small.spec.columns())}
         if isinstance(letters := written.get("alphabet"), str):
             written["alphabet"] = list(letters)
+        if (cells := _cells_of(name, table)) is not None:
+            written[name] = cells
         found += _labels(name, written, several=any("list of text" in column.reads.declared for column in read))
     return *_distinct(found)[: _MOST - 1], None  # nothing is the last, however many there are
 
@@ -124,6 +126,16 @@ def _labels(name: str, table: Mapping[str, Any], several: bool) -> list[Any]:
     lists = [labels[:2], labels[2:4], labels, [labels[0]] * 3]
     weights = [{labels[0]: _HEAVY}, dict.fromkeys(labels, _HEAVY), dict.fromkeys(labels[:2], -_HEAVY)]
     return [*single[:3], *lists, *weights, STRANGE, *single[3:]]
+
+
+def _cells_of(name: str, table: Mapping[str, Any]) -> int | None:
+    """How many cells a column has in the family that the query asks about."""
+    names, family = table.get("columns"), table.get("family")
+    shape = family.get("shape") if isinstance(family, Mapping) else None
+    if not isinstance(names, list) or not isinstance(shape, list) or name not in names[: len(shape)]:
+        return None
+    cells = shape[names.index(name)]
+    return cells if isinstance(cells, int) else None
 
 
 def _under(name: str, table: Any) -> Iterator[Any]:
