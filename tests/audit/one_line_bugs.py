@@ -406,6 +406,26 @@ _THIRD = (
     ),
 )
 
+_SUMS = {"name": "paid", "kind": "running_sum", "column": "amount", "upper": 5}
+
+# Of a fourth outsider's, who had not read the auditor: what only shows with amounts between two steps, or far on.
+_COINS_AND_BLOCKS = (
+    Bug(
+        "coins of an amount by its place in the tick",
+        "contract/rounding.py",
+        "_numbers_among_equals(bits, np.zeros(len(bits), dtype=np.int64) if codes is None else codes)",
+        "np.arange(len(bits)) if codes is None else _numbers_among_equals(bits, codes)",
+        spec_text(_SUMS),
+    ),
+    Bug(
+        "sums that begin anew have the noise of 256 blocks before",
+        "values/periods.py",
+        'f"period-{number}/"',
+        'f"period-{number & 0xFF}/"',
+        spec_text(_SUMS | {"every": 1}, stream={"name": "visits", "horizon": 600}),
+    ),
+)
+
 BUGS = (
     Bug("lifetime cap per tick, counter", *_PER_TICK, spec_text(ALL, stream=_USERS)),
     Bug("lifetime cap per tick, histogram", *_PER_TICK, spec_text(WARD, stream=_USERS, guarantee={"epsilon": 1.0})),
@@ -437,6 +457,7 @@ BUGS = (
     *_OUTSIDE,
     *_MEMORIES,
     *_THIRD,
+    *_COINS_AND_BLOCKS,
 )
 
 
