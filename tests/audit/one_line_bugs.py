@@ -406,6 +406,17 @@ _THIRD = (
     ),
 )
 
+# Found by a fourth one: ways that few draws, blanks, batches of one call and several ticks at once go, and no other.
+_FOURTH = (
+    Bug(
+        "pages do not turn among few draws",
+        "noise/keystream.py",
+        "if index.size > 1 else []",
+        "if index.size > 64 else []",
+        spec_text(_TREE, stream={"name": "visits", "horizon": 100_000}),
+    ),
+)
+
 BUGS = (
     Bug("lifetime cap per tick, counter", *_PER_TICK, spec_text(ALL, stream=_USERS)),
     Bug("lifetime cap per tick, histogram", *_PER_TICK, spec_text(WARD, stream=_USERS, guarantee={"epsilon": 1.0})),
@@ -437,6 +448,7 @@ BUGS = (
     *_OUTSIDE,
     *_MEMORIES,
     *_THIRD,
+    *_FOURTH,
 )
 
 
