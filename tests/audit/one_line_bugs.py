@@ -413,7 +413,21 @@ _FOURTH = (
         "noise/keystream.py",
         "if index.size > 1 else []",
         "if index.size > 64 else []",
-        spec_text(_TREE, stream={"name": "visits", "horizon": 100_000}),
+        spec_text(_TREE, stream={"name": "visits", "horizon": 600}),
+    ),
+    Bug(
+        "no blanks in front of cells in lines of CSV with a quote",
+        "runtime/input/csv_lines.py",
+        "csv.reader([line], strict=True)",
+        "csv.reader([line], strict=True, skipinitialspace=True)",
+        spec_text({**_BY_WARD, "max_per_event": 1}, stream=_SHORT | _PEOPLE | {"max_events_per_user": 1}),
+    ),
+    Bug(
+        "separated ticks of all but the last of several forgotten",
+        "encode/caps.py",
+        "        for i in range(self.fields):\n            self._table.write(i, numbers[:earlier], rows[:earlier, i])",
+        "        self._table.write(0, numbers[:earlier], rows[:earlier, 0])",
+        spec_text({**_TREE, "min_separation": 3, "max_ticks_per_user": 2}, stream=_SHORT | _PEOPLE),
     ),
 )
 
