@@ -429,6 +429,13 @@ _FOURTH = (
         "        self._table.write(0, numbers[:earlier], rows[:earlier, 0])",
         spec_text({**_TREE, "min_separation": 3, "max_ticks_per_user": 2}, stream=_SHORT | _PEOPLE),
     ),
+    Bug(
+        "a batch twice in one call counts twice",
+        "runtime/live.py",
+        "(earlier.digest, earlier.tick) if earlier is not None else self._store.batch(batch_id)",
+        "self._store.batch(batch_id)",
+        _CUT,
+    ),
 )
 
 BUGS = (
