@@ -59,6 +59,11 @@ def test_no_record_decides_about_others(beside: Play, sections: Any) -> None:
     assert beside({**WARD, "categories": ["north", "Z\u00fcrich", "7"]}, **sections) == ""
 
 
+@pytest.mark.parametrize("category", ["a,b", 'so "called"', "two\nlines", " north", "\ufeffnorth"])
+def test_nor_where_a_category_is_hard_to_write(beside: Play, category: str) -> None:
+    assert beside({**WARD, "categories": [category, "north"]}) == ""
+
+
 def test_nor_where_labels_are_found_or_numbers_read_or_nothing_is(beside: Play) -> None:
     assert beside(WORDS, guarantee=DELTA) == ""
     assert beside(SUM) == ""

@@ -66,7 +66,7 @@ def _first(found: Sequence[bytes], known: Sequence[bytes], bodies: Sequence[Body
 
 def _bodies(form: Reader, small: Small, names: Sequence[str], ordinary: _Ordinary) -> Iterator[Body]:
     for column in (*names, ""):
-        yield from form.bodies(small.spec, names, ordinary.records, column, ordinary.plain())
+        yield from form.bodies(small.spec, names, ordinary.records, column, ordinary.plain(form))
 
 
 class _Ordinary:
@@ -83,9 +83,13 @@ class _Ordinary:
             name: _spelled(pool, name in amounts) for name, pool in zip(columns.names, columns.values, strict=True)
         }
 
-    def plain(self) -> Record:
-        """A record in which nothing is odd."""
-        return self._record({name: pool[0] for name, pool in self._pools.items()}, next(self._users))
+    def plain(self, form: Reader) -> Record:
+        """A record in which nothing is odd, and that can be written as it is."""
+        written = {
+            name: next((cell for cell in pool if cell is EACH or form.writes(cell)), None)
+            for name, pool in self._pools.items()
+        }
+        return self._record(written, next(self._users))
 
     def records(self) -> list[Record]:
         """Every value of every column, each time beside other values of the others, and in another place."""

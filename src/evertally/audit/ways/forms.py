@@ -73,7 +73,7 @@ def quoted_csv(names: list[str], records: Sequence[Record]) -> list[Batch]:
 def _csv(names: list[str], records: Sequence[Record], quoted: bool) -> list[Batch]:
     more = [["evertally_more"], ['"mo,re"']] if quoted else [[], []]
     found: list[Batch] = []
-    writable = bool(names) and all(map(_in_csv, names))
+    writable = bool(names) and all(_in_csv(name) and name.isascii() and name.isprintable() for name in names)
     for plain, some in _runs(records, lambda record: writable and all(map(_in_csv, record.values()))):
         if plain:
             cells = ([_written(record.get(name)) for name in names] for record in some)
