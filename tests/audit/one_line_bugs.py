@@ -408,8 +408,37 @@ _THIRD = (
 
 _SUMS = {"name": "paid", "kind": "running_sum", "column": "amount", "upper": 5}
 
-# Of a fourth outsider's, who had not read the auditor: what only shows with amounts between two steps, or far on.
-_COINS_AND_BLOCKS = (
+# Found by a fourth one: ways that few draws, blanks, batches of one call and several ticks at once go, and no other;
+# amounts between two steps, and blocks far on.
+_FOURTH = (
+    Bug(
+        "pages do not turn among few draws",
+        "noise/keystream.py",
+        "if index.size > 1 else []",
+        "if index.size > 64 else []",
+        spec_text(_TREE, stream={"name": "visits", "horizon": 600}),
+    ),
+    Bug(
+        "no blanks in front of cells in lines of CSV with a quote",
+        "runtime/input/csv_lines.py",
+        "csv.reader([line], strict=True)",
+        "csv.reader([line], strict=True, skipinitialspace=True)",
+        spec_text({**_BY_WARD, "max_per_event": 1}, stream=_SHORT | _PEOPLE | {"max_events_per_user": 1}),
+    ),
+    Bug(
+        "separated ticks of all but the last of several forgotten",
+        "encode/caps.py",
+        "        for i in range(self.fields):\n            self._table.write(i, numbers[:earlier], rows[:earlier, i])",
+        "        self._table.write(0, numbers[:earlier], rows[:earlier, 0])",
+        spec_text({**_TREE, "min_separation": 3, "max_ticks_per_user": 2}, stream=_SHORT | _PEOPLE),
+    ),
+    Bug(
+        "a batch twice in one call counts twice",
+        "runtime/live.py",
+        "(earlier.digest, earlier.tick) if earlier is not None else self._store.batch(batch_id)",
+        "self._store.batch(batch_id)",
+        _CUT,
+    ),
     Bug(
         "coins of an amount by its place in the tick",
         "contract/rounding.py",
@@ -457,7 +486,7 @@ BUGS = (
     *_OUTSIDE,
     *_MEMORIES,
     *_THIRD,
-    *_COINS_AND_BLOCKS,
+    *_FOURTH,
 )
 
 
