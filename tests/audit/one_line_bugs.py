@@ -408,8 +408,10 @@ _THIRD = (
 
 _SUMS = {"name": "paid", "kind": "running_sum", "column": "amount", "upper": 5}
 
+_TODAY = {"name": "today", "kind": "period_users", "period": 4, "so_far": True}
+
 # Found by a fourth one: ways that few draws, blanks, batches of one call and several ticks at once go, and no other;
-# amounts between two steps, and blocks far on.
+# amounts between two steps, blocks far on, horizons that leave a rest.
 _FOURTH = (
     Bug(
         "pages do not turn among few draws",
@@ -452,6 +454,20 @@ _FOURTH = (
         'f"period-{number}/"',
         'f"period-{number & 0xFF}/"',
         spec_text(_SUMS | {"every": 1}, stream={"name": "visits", "horizon": 600}),
+    ),
+    Bug(
+        "a last period that is shorter is not paid for",
+        "users/periods.py",
+        "return -(-self.horizon // length)",
+        "return max(1, self.horizon // length)",
+        spec_text(_TODAY, stream=_PEOPLE | {"name": "visits", "horizon": 10}),
+    ),
+    Bug(
+        "a last period that is shorter is not paid for, long",
+        "users/periods.py",
+        "return -(-self.horizon // length)",
+        "return max(1, self.horizon // length)",
+        spec_text(_TODAY, stream=_PEOPLE | {"name": "visits", "horizon": 46}),
     ),
 )
 

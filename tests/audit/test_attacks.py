@@ -151,6 +151,29 @@ def test_columns_and_ticks_have_their_own_noise() -> None:
         assert not finding.leaked, finding
 
 
+class Wide:
+    """Noise in many columns, of which one may have that of another."""
+
+    def __init__(self, key: NoiseKey, columns: int, shared: bool) -> None:
+        self._random = np.random.default_rng(int.from_bytes(key.mac("wide", b""), "little"))
+        self._columns, self._shared = columns, shared
+
+    def step_events(self, events: Any) -> Any:
+        noise = self._random.integers(-1000, 1000, self._columns)
+        if self._shared:
+            noise[-2] = -noise[3]
+        return noise
+
+
+@pytest.mark.parametrize("columns", [6, 1500])
+def test_two_columns_with_the_same_noise_are_found_among_thousands(columns: int) -> None:
+    assert not attacks.column_attack(lambda key: Wide(key, columns, shared=False)).leaked
+    found = attacks.column_attack(lambda key: Wide(key, columns, shared=True))
+    assert found.leaked
+    assert "-1.00" in found.evidence
+    assert f"column {columns - 1})" in found.evidence
+
+
 # -- what a release looks like ---------------------------------------------------------------------------------------
 
 

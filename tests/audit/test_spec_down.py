@@ -7,15 +7,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from evertally.audit.dynamic_inputs import one_round
 from evertally.audit.report import Report
-from evertally.audit.spec_down import Charge, Promise, other_words, reading, spec_steps
+from evertally.audit.spec_down import Charge, Promise, SpecAudit, other_words, reading, spec_steps
+from evertally.audit.spec_down.cells import columns_of
 from evertally.audit.spec_down.curves import epsilon_of, mu_of, rho_of
+from evertally.audit.spec_down.neighbours import Relation as Neighbouring
 from evertally.audit.spec_down.reading import NotAffine
-from evertally.audit.spec_down.small import small_copy
+from evertally.audit.spec_down.small import ragged, small_copy
 from evertally.audit.suite import run
 from evertally.dynamic.charges import Relation
+from evertally.dynamic.families import Points
+from evertally.dynamic.static.weights_update import MultiplicativeWeights
 from evertally.encode.caps import Cap
 from evertally.encode.users import UserCap
 from evertally.privacy import ZCDP, Neighbours, PureDP, guarantees, neighbours
@@ -26,6 +32,7 @@ from evertally.runtime.table.given import spec_from
 from evertally.selection.reach import Reach
 from evertally.statistics import Counter, streaming, unknown
 from evertally.stream import Stream
+from evertally.users.periods import PeriodUsers
 from spec_text import spec_text
 
 USERS = {"name": "visits", "horizon": 48, "unit": "user", "user_column": "patient", "max_events_per_user": 3}
@@ -323,3 +330,74 @@ def test_a_matrix_of_noise_that_no_memory_holds_is_not_read(monkeypatch: pytest.
     monkeypatch.setattr(reading, "_LARGEST", 1)
     with pytest.raises(NotAffine, match="too large to be read"):
         reading.Noise.read(played)
+
+
+# -- what outsiders found ----------------------------------------------------------------------------------------------
+
+
+def neighbours_of(query: dict[str, Any], horizon: int, **stream: Any) -> Report:
+    """The row of a query that is alone."""
+    content = {"stream": {"name": "s", "horizon": horizon, **stream}, "guarantee": {"rho": 0.5}, "query": [query]}
+    content["clock"] = {"start": 0, "tick": 1}
+    spec = spec_from(content)
+    return SpecAudit(content, spec, build(spec, None)).neighbours(query["name"])
+
+
+def test_noise_of_words_of_one_length_alone_is_read_and_letters_in_a_text_are_letters() -> None:
+    words = {"name": "w", "kind": "substring_counts", "column": "page", "alphabet": "ab", "sequence": "stream"}
+    found = neighbours_of({**words, "longest": 3, "only_longest": True, "gap": 1}, 7)
+    assert found.passed
+    assert found.method == "neighbours"
+    assert found.fraction > 0.5
+
+
+@pytest.mark.parametrize("horizon", [7, 10, 46])
+def test_a_last_period_that_the_horizon_cuts_off_is_paid_for(horizon: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    today = {"name": "today", "kind": "period_users", "period": 4, "so_far": True}
+    users = {"unit": "user", "user_column": "who"}
+    assert neighbours_of(today, horizon, **users).verdict == "holds (tight)"
+    monkeypatch.setattr(PeriodUsers, "_periods", lambda self, length: max(1, self.horizon // length))
+    found = neighbours_of(today, horizon, **users)
+    assert found.verdict == "broken"
+    assert "horizon=6" in found.mechanism or f"horizon={horizon}" in found.mechanism
+
+
+def test_lengths_that_leave_a_rest() -> None:
+    stream = {"name": "s", "horizon": 99, "unit": "user", "user_column": "who"}
+    query = {"name": "w", "kind": "active_users", "windows": [3, 7]}
+    content = {"stream": stream, "guarantee": {"rho": 0.5}, "clock": {"start": 0, "tick": 1}, "query": [query]}
+    found = ragged(content, spec_from(content), "w", 16)
+    assert found is not None
+    assert found > 7
+    assert 0 not in (found % 3, found % 7)
+    query["windows"] = [1]
+    assert ragged(content, spec_from(content), "w", 16) is None
+    query["windows"] = [7]
+    assert ragged(content, spec_from(content), "w", 7) is None, "too long to be played"
+
+
+def test_one_round_of_multiplicative_weights_leaves_what_they_are_asked_as_it_is() -> None:
+    static = MultiplicativeWeights(Points(["a", "b", "c"]))
+    plain = static.rounds(ZCDP(4.0), 1000, True)
+    with one_round():
+        short = static.rounds(ZCDP(4.0), 1000, True)
+    assert (short.count, plain.count > 1) == (1, True)
+    assert static.rounds(ZCDP(4.0), 1000, True) == plain
+
+
+def test_a_last_block_that_the_horizon_cuts_off_is_protected_too() -> None:
+    period = {"unit": "user-period", "period": 4, "user_column": "who"}
+    query = {"name": "all", "kind": "counter", "min_separation": 2, "calendar": True}
+    content = {"stream": {"name": "s", "horizon": 10, "neighbours": "replace", **period}, "guarantee": {"rho": 0.5}}
+    content |= {"clock": {"start": 0, "tick": 1}, "query": [query]}
+    spec = spec_from(content)
+    small = small_copy(content, spec, "all", build(spec, None)["all"], exactly=6)
+    relation, random = Neighbouring(small, columns_of(small, query), content["stream"], query), np.random.default_rng(0)
+    blocks = set()
+    for pair in relation.pairs(random):
+        for _ in range(9):
+            own = {(entry.tick - 1) // 4 for entry in pair.entries if entry.side != "both"}
+            assert len(own) == 1, "one block of one user"
+            blocks |= own
+            pair = relation.changed(pair, random)
+    assert blocks == {0, 1}

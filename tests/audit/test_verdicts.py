@@ -16,10 +16,12 @@ from evertally.audit.game import Sent
 from evertally.audit.report import TIGHT, Report
 from evertally.audit.state_steps import inputs_of, linear_state_steps, state_steps
 from evertally.audit.steps import Step, of_aspect, run
-from evertally.audit.suite import Sizes, audit_mechanism
+from evertally.audit.suite import Sizes, audit_mechanism, plan
 from evertally.audit.tables import shown_loss, shown_power
 from evertally.audit.verdicts import BROKEN, HOLDS, NO_POWER, Verdicts, missing, of_stream, with_power
+from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import door_report, kept_ticks_report
+from evertally.encode.separated import SeparatedCap
 from evertally.privacy import Change
 
 KEY = et.simulation(0)
@@ -315,3 +317,55 @@ def test_ticks_of_a_user_are_counted(monkeypatch):
     users = type(model._users)
     monkeypatch.setattr(users, "look", lambda self, names, tick: (np.ones(len(names), dtype=bool), self.last))
     assert not kept_ticks_report(model).passed
+
+
+def test_ticks_of_a_user_are_counted_by_block_where_blocks_are_protected(monkeypatch):
+    options = {"guarantee": et.ZCDP(0.5), "horizon": 12, "unit": "user-period", "period": 4, "neighbours": "replace"}
+    model = et.Counter(**options, min_separation=2, calendar=True, max_events_per_user_tick=3, key=KEY)
+    report = kept_ticks_report(model)
+    assert (report.claimed, report.audited, report.verdict) == (2, 2, HOLDS)
+    decide = SeparatedCap._decide
+
+    def one_more_in_the_second_block(self, codes, before, tick):
+        kept, after = decide(self, codes, before, tick)
+        return (np.ones_like(kept), after) if tick == 6 else (kept, after)
+
+    def one_more_for_who_comes_late(self, codes, before, tick):
+        late = len(before) and (before == [1, 2]).all()  # kept once, in tick 2: nobody looks at it again
+        return (np.ones(len(codes), dtype=bool), before) if late else decide(self, codes, before, tick)
+
+    def since_the_last_one_kept(self, codes, before, tick):  # what is kept in a block decides about all later ones
+        self.calendar = False
+        try:
+            return decide(self, codes, before, tick)
+        finally:
+            self.calendar = True
+
+    bugs = {
+        one_more_in_the_second_block: "each of 12 ticks: block 2",
+        one_more_for_who_comes_late: "ticks after the first 1 of",
+        since_the_last_one_kept: "with and without block 1",
+    }
+    for bug, seen in bugs.items():
+        monkeypatch.setattr(SeparatedCap, "_decide", bug)
+        report = kept_ticks_report(model)
+        assert not report.passed
+        assert seen in report.adversary
+
+
+@pytest.mark.parametrize("workload", [et.workloads.Decay("0.9"), et.workloads.Weights([1, 2, 0, 5] * 4)])
+@pytest.mark.parametrize("guarantee", [et.ZCDP(0.5), et.PureDP(1.0)])
+def test_noise_of_a_histogram_with_a_workload_is_computed(workload, guarantee):
+    def make(key, **changed):
+        options = {"guarantee": guarantee, "horizon": 16, "workload": workload, "max_per_event": 2} | changed
+        return et.Histogram(categories=["a", "b", "c"], neighbours="replace", key=key, **options)
+
+    model = make(KEY)
+    report = weighed_report(make, model, 16)
+    assert is_weighed(model)
+    assert report.verdict == HOLDS
+    assert "closed form" in [step.name for step in plan(make, "short")]
+    # The noise of twice that budget, under the promise of this one.
+    louder = make(KEY, guarantee=type(guarantee)(2 * getattr(guarantee, "rho", 0) or 2 * guarantee.epsilon))
+    louder.charge = model.charge
+    assert not weighed_report(make, louder, 16).passed

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +25,8 @@ from evertally.audit.scripts import ALWAYS, NEVER
 from evertally.audit.watching import watched
 from evertally.counting.process import FloatArray, IntArray
 from evertally.dynamic.node import SizeRelease
+from evertally.dynamic.static.rounds import Rounds
+from evertally.dynamic.static.weights_update import MultiplicativeWeights
 from evertally.noise import DiscreteLaplace, ItemSource, Law, ZeroNoise
 from evertally.noise.source import ZeroSource
 from evertally.privacy import PureDP
@@ -102,6 +105,22 @@ class Releases:
             self.twice = f"the noise of {place.lane} {place.node} was used for other data, or at another scale"
 
 
+@contextmanager
+def one_round() -> Iterator[None]:
+    """Multiplicative weights work for one round, for the time of a `with` block in which their input is looked at:
+    rounds, which take nearly all the time, see that input alone, and what they make of it is taken for granted."""
+    real = MultiplicativeWeights.rounds
+
+    def first(self: MultiplicativeWeights, *asked: Any, **more: Any) -> Rounds:
+        return replace(real(self, *asked, **more), count=1)
+
+    MultiplicativeWeights.rounds = first  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        MultiplicativeWeights.rounds = real  # type: ignore[method-assign]
+
+
 def releases_of(players: Players, stream: Stream, key: FixedKey) -> Releases:
     """Plays a stream, and lets the static mechanism (and the sizes of nodes) tell what they were asked for."""
     noted = Releases()
@@ -109,7 +128,7 @@ def releases_of(players: Players, stream: Stream, key: FixedKey) -> Releases:
     def note(_: Any, data: IntArray, budget: Any, place: Any, *more: Any) -> None:
         noted.note(data, budget, place)
 
-    with watched(type(players.model._taken.static), "fit", note), watched(SizeRelease, "fit", note):
+    with one_round(), watched(type(players.model._taken.static), "fit", note), watched(SizeRelease, "fit", note):
         for _ in players.play(stream, key):
             pass
     return noted
@@ -166,8 +185,9 @@ class Boundaries:
 def boundaries_of(players: Players, stream: Stream, closes: Closes) -> Boundaries | None:
     """Read off the program; None where there is no partition."""
     key = FixedKey(closes)
-    for _ in players.play(stream, key):
-        pass
+    with one_round():
+        for _ in players.play(stream, key):
+            pass
     assert key.source_made is not None
     source = key.source_made
     lanes = sorted(lane for lane in source.laws_of if lane.endswith("/mu"))
@@ -188,8 +208,9 @@ def _segments(
     def closed(noise: int, tick: int) -> int:
         """How many segments are closed after a tick whose test has this noise."""
         key = FixedKey(closes, planted={(lane, tick): noise})
-        for _ in players.of(tick).play(stream, key):
-            pass
+        with one_round():
+            for _ in players.of(tick).play(stream, key):
+                pass
         assert key.source_made is not None
         # One threshold for each segment: the first, and one more for each that was closed.
         return len({node for name, node in key.source_made.asked if name == threshold}) - 1

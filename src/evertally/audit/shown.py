@@ -15,7 +15,7 @@ stream, has no noise: its loss is infinite, whoever the neighbours are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from evertally.noise import simulation
 _BAR = "error bar"  # what a place is called that says how wide one is
 _ALIKE = ("one", "One", " one", "one ", "on\u00e8", "\uff4fne")  # different labels, if one looks closely
 _CHOOSE, _PROVE = 30, 40  # keys
+_FEW = 64  # columns from the first on, and as many from everywhere, that are looked at
 _MOST_PLACES = 18  # fewer than keys that choose, or every combination would look constant
 _SAME = 1e-7  # of the size of numbers: float rounding
 _EXACT = 2.0**53  # beyond it floats are not what was shown: bounds of what has none
@@ -95,9 +96,19 @@ def _shown(release: Any) -> dict[str, dict[str, float]]:
 
 
 def _numbers(shown: Any) -> dict[str, float]:
-    answer = Answer(shown)
+    answer = Answer(_narrowed(shown))
     numbers = zip(answer.places, answer.numbers, strict=True)
     return {place: x for place, x in numbers if not place.endswith(LABEL) and abs(x) < _EXACT}
+
+
+def _narrowed(shown: Any) -> Any:
+    """Of thousands of columns the first ones, some from everywhere and the last, the same of all that is shown."""
+    if isinstance(shown, Mapping) and len(shown) > 2 * _FEW:
+        return dict(_narrowed(list(shown.items())))
+    if not isinstance(shown, np.ndarray | list) or len(shown) <= 2 * _FEW:
+        return shown
+    places = [*range(_FEW), *np.linspace(_FEW, len(shown) - 1, _FEW).astype(int)]
+    return shown[places] if isinstance(shown, np.ndarray) else [shown[i] for i in places]
 
 
 def _sure(widths: dict[str, float], around: dict[str, float]) -> dict[str, float]:

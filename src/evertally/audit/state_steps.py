@@ -155,11 +155,18 @@ def linear_state_steps(factory: Factory, model: Linear) -> list[Step]:
         (at_once.NAME, lambda: at_once.at_once_attack(short, inputs)),
     ]
     steps = [*attack_steps(copy, found), _horizon_step(short, copy, inputs[3])]
-    if by_column(model):
-        more: Attacks = [("unknown item", lambda: attacks.unknown_item_attack(short))]
-        more.append(("columns", lambda: attacks.column_attack(short)))
-        steps += attack_steps(copy, more)
-    return steps
+    return steps + column_steps(short, copy)
+
+
+def column_steps(factory: Factory, model: Any) -> list[Step]:
+    """What is played where noise is drawn for each column; nothing elsewhere."""
+    if not by_column(model):
+        return []
+    found: Attacks = [
+        ("unknown item", lambda: attacks.unknown_item_attack(factory)),
+        ("columns", lambda: attacks.column_attack(factory)),
+    ]
+    return attack_steps(model, found)
 
 
 def inputs_of(model: Any) -> list[Any]:

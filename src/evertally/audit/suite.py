@@ -24,7 +24,7 @@ It depends on what is known about the mechanism:
 * Amounts by category: what is counted, and the coins that round amounts, one event taken from among many.
 * Sums with epochs: what an event moves against the noise of each counter, and what happens at a boundary.
 * Sums that begin anew: one block as above, and whether blocks share noise.
-* Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
+* Counts with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: the laws and thresholds that they really use, exact small copies (`audit.laws`),
   games, and the closed form of their counts.
 * Linear mechanisms with a long horizon, or none: their noise there, at telling ticks (`audit.laws.full_horizon`).
@@ -75,7 +75,14 @@ from evertally.audit.promises import modest
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.shown import shown_attack
 from evertally.audit.sketches import SketchSearch, descent_attack, is_sketch, walkable
-from evertally.audit.state_steps import attack_steps, inputs_of, linear_state_steps, not_here, state_steps
+from evertally.audit.state_steps import (
+    attack_steps,
+    column_steps,
+    inputs_of,
+    linear_state_steps,
+    not_here,
+    state_steps,
+)
 from evertally.audit.steps import Step, of_aspect, run
 from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
 from evertally.audit.values import (
@@ -495,7 +502,7 @@ def _weighed_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     steps.append(Step("closed form", lambda: weighed_report(factory, model, ticks)))
     games = _object_steps(factory, [adversaries.FirstTick(model)], rules.sizes.objects, rules)
     steps += of_aspect(games, "noise")
-    return steps + state_steps(factory, model)
+    return steps + state_steps(factory, model) + column_steps(factory, model)
 
 
 def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import combinations, product
 from typing import Any, TypeGuard
 
@@ -271,15 +271,41 @@ def _user_changes(model: Any, make: Factory, events: list[Any], cap: int) -> Ite
 
 
 def kept_ticks_report(model: Linear) -> Report:
-    """In how many ticks a user counts who is there in each, restored in between, against those that are charged for."""
+    """In how many ticks a user counts who is there in each, restored in between, against those that are charged for.
+    Where blocks are protected: in how many of one block; and how many change, in all blocks, if one is left out."""
     ticks = min(model.horizon or _MANY_TICKS, _MANY_TICKS)
     event = max(_events(model), key=lambda one: int(np.abs(_rows(again(model), [[one]], True)).sum()))
-    rows = _rows(again(model), [[event]] * ticks, True, restored=True)
-    kept = int(np.count_nonzero(rows.any(axis=1)))
-    rule = model._setting.rule
+    rule, period = model._setting.rule, model.contribution.period
     assert rule is not None
-    words = f"a user who is there in each of {ticks} ticks"
+
+    def moved(there: Collection[int]) -> IntArray:
+        stream = [[event] if tick in there else [] for tick in range(ticks)]
+        return _rows(again(model), stream, True, restored=True)
+
+    if period is None:
+        words, kept = f"a user who is there in each of {ticks} ticks", _ticks_in(moved(range(ticks)))
+    else:
+        kept, words = max(_kept_in_blocks(moved, ticks, period), key=lambda one: one[0])
     return Report.computed(model, words, "door", "ticks of a user", float(rule.most(ticks)), float(kept), "change")
+
+
+def _ticks_in(rows: IntArray) -> int:
+    return int(np.count_nonzero(rows.any(axis=1)))
+
+
+def _kept_in_blocks(moved: Callable[[Collection[int]], IntArray], ticks: int, period: int) -> Iterator[tuple[int, str]]:
+    """In how many ticks one block of a user shows who is there in each tick, or comes late to the first block, or to
+    all: what is kept in it, and what is kept elsewhere because of it."""
+    blocks = [range(start, min(start + period, ticks)) for start in range(0, ticks, period)]
+    for late in sorted({0, 1, period - 1}):
+        for whose, again_after in (("the first block", ticks), ("every block", period)) if late else (("", ticks),):
+            there = {tick for tick in range(ticks) if tick % again_after >= late}
+            said = f" after the first {late} of {whose}" if late else ""
+            words = f"a user who is there in each of {ticks} ticks{said}"
+            rows = moved(there)
+            for number, block in enumerate(blocks, start=1):
+                yield _ticks_in(rows[block.start : block.stop]), f"{words}: block {number}"
+            yield _ticks_in(rows - moved(there - set(blocks[0]))), f"{words}, with and without block 1"
 
 
 def takes_values(model: Any) -> bool:

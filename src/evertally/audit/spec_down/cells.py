@@ -95,6 +95,8 @@ def _pool(name: str, small: Small, table: Mapping[str, Any], owner: bool) -> tup
         found += _amounts(table)
     elif uses:
         written = {option: value for option, value in table.items() if not _names_columns(value, small.spec.columns())}
+        if isinstance(letters := written.get("alphabet"), str):
+            written["alphabet"] = list(letters)
         found += _labels(name, written, several=any("list of text" in column.reads.declared for column in read))
     return *_distinct(found)[: _MOST - 1], None  # nothing is the last, however many there are
 

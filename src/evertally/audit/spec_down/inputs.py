@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.dynamic_inputs import FixedKey
+from evertally.audit.dynamic_inputs import FixedKey, one_round
 from evertally.audit.spec_down.neighbours import Pair
 from evertally.audit.spec_down.playing import Way, played
 from evertally.audit.spec_down.search import Search
@@ -49,6 +49,7 @@ class ReleaseSearch(Search):
         found: Handed = {}
         static = getattr(getattr(self.small.made, "_taken", None), "static", None)
         with ExitStack() as stack:
+            stack.enter_context(one_round())
             for look in _LOOKS:
                 stack.enter_context(
                     watched(look, "release", lambda one, items, source, node: _look(found, one, items, node))

@@ -138,22 +138,34 @@ class Relation:
             found[place] = next((i for i, v in enumerate(self.columns.values[place]) if v is value), found[place])
         return tuple(found)
 
+    def _block(self, tick: int) -> range:
+        """The ticks that are protected together with one."""
+        if self.period is None:
+            return range(1, self.ticks + 1)
+        start = tick - (tick - 1) % self.period
+        return range(start, min(start + self.period, self.ticks + 1))
+
     def _own(self, cells: tuple[int, ...], contents: list[tuple[int, ...]]) -> Iterator[tuple[Entry, ...]]:
-        ticks = range(1, self.ticks + 1)
-        last = [self.ticks] if self.period is None else [min(self.period, self.ticks)]
         if not self.owned:
-            yield from ((Entry(tick, cells, "left"),) for tick in dict.fromkeys([1, *last, max(1, self.ticks - 1)]))
+            last = self._block(1)[-1]
+            yield from ((Entry(tick, cells, "left"),) for tick in dict.fromkeys([1, last, max(1, self.ticks - 1)]))
             return
-        block = [tick for tick in ticks if self.period is None or tick <= self.period]
-        many = min(self.cap + 2, _MOST_COPIES)
-        yield (Entry(1, cells, "left", many),)
-        yield (Entry(last[0], cells, "left", many),)
+        # The last block may be shorter than others.
+        for block in dict.fromkeys([self._block(1), self._block(self.ticks)]):
+            yield from self._in_block(block, cells, contents)
+
+    def _in_block(
+        self, block: range, cells: tuple[int, ...], contents: list[tuple[int, ...]]
+    ) -> Iterator[tuple[Entry, ...]]:
+        first, last, many = block[0], block[-1], min(self.cap + 2, _MOST_COPIES)
+        yield (Entry(first, cells, "left", many),)
+        yield (Entry(last, cells, "left", many),)
         yield tuple(Entry(tick, cells, "left", many) for tick in block)
         yield tuple(Entry(tick, cells, "left") for tick in block)
-        yield Entry(1, cells, "left", max(1, self.cap // 2)), Entry(last[0], cells, "left", many)
+        yield Entry(first, cells, "left", max(1, self.cap // 2)), Entry(last, cells, "left", many)
         following = contents[(contents.index(cells) + 1) % len(contents)]
         yield tuple(Entry(tick, cells if tick % 2 else following, "left", many) for tick in block)
-        yield tuple(Entry(block[0], one, "left") for one in (cells, *contents[: self.cap + 2]))
+        yield tuple(Entry(first, one, "left") for one in (cells, *contents[: self.cap + 2]))
 
     def _in_place(
         self,
@@ -178,8 +190,8 @@ class Relation:
 
     def _elsewhere(self, entry: Entry) -> int:
         """Another tick of the same block: what takes a user's place need not share its ticks."""
-        last = self.ticks if self.period is None else min(self.period, self.ticks)
-        return last + 1 - entry.tick if entry.tick <= last else entry.tick
+        block = self._block(entry.tick)
+        return block[0] + block[-1] - entry.tick
 
     def _around(self, random: np.random.Generator) -> tuple[Entry, ...]:
         """Others who come before and after, more than once, in every tick."""
@@ -265,15 +277,15 @@ class Relation:
             entries.insert(int(random.integers(len(entries) + 1)), both)
         elif what == 3 and self.owned and len(entries) < _LONGEST:
             side: Side = "right" if self.replaced and random.integers(2) else "left"
-            tick = int(random.integers(1, (self.period or self.ticks) + 1))
-            entries.insert(i, Entry(min(tick, self.ticks), self.own(random), side))
+            block = self._block(next(e.tick for e in entries if e.side != "both"))
+            entries.insert(i, Entry(int(random.choice(block)), self.own(random), side))
         elif entry.side == "both" or (self.owned and sum(e.side == entry.side for e in entries) > 1):
             del entries[i]
         return Pair(tuple(entries))
 
     def _moved(self, entries: list[Entry], entry: Entry, tick: int) -> list[Entry]:
         if entry.side == "both" or self.owned:
-            inside = entry.side == "both" or self.period is None or tick <= self.period
+            inside = entry.side == "both" or tick in self._block(entry.tick)
             return [replace(e, tick=tick) if e is entry and inside else e for e in entries]
         # A record that is replaced keeps its tick: both go.
         return [replace(e, tick=tick) if e.side != "both" else e for e in entries]

@@ -266,7 +266,9 @@ class _Reader:
         """W, a few plays for each node, if column j of a draw reaches column j of the rows and no other."""
         width, odd = divmod(len(self.silent), ticks)
         nodes = dict.fromkeys((lane, node) for lane, node, _ in places)
-        if odd or width == 1 or len(places) != len(nodes) * width:
+        # Slices draw some columns only: as many draws as this, and not the same columns.
+        told = {(*node, column) for node in nodes for column in range(width)}
+        if odd or width == 1 or told != set(places):
             return None
         W, number = np.zeros((len(self.silent), len(places))), {place: i for i, place in enumerate(places)}
         random = np.random.default_rng(len(places))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from evertally.audit.spec_down.overdrawn import overdrawn_report
 from evertally.audit.spec_down.promise import Charge, Promise
 from evertally.audit.spec_down.reading import NotAffine
 from evertally.audit.spec_down.search import LossSearch
-from evertally.audit.spec_down.small import Small, small_copy
+from evertally.audit.spec_down.small import Small, ragged, small_copy
 from evertally.audit.steps import Step
 from evertally.audit.suite import Effort
 from evertally.audit.ways import in_parts, ways_in
@@ -27,6 +27,8 @@ from evertally.errors import EvertallyError
 from evertally.runtime.spec import StreamSpec
 
 _LEAST = {"short": (1, 6), "long": (1, 6, 16)}  # ticks of copies that are tried
+_RAGGED = {"short": 16, "long": 48}  # ticks of copies whose last period is cut off, at most
+_OWN = 8  # ticks of a horizon that is played as it is
 _WAYS = 6  # ticks of the copies that are played in several ways, at least
 _SHARE, _DOOR, _SUM = "its share of the promise", "neighbours through the door", "all charges together"
 
@@ -148,7 +150,22 @@ class SpecAudit:
             found.append(self._in_copy(name, small))
             if found[-1].verdict != "no power here" or found[-1].method == "not here":
                 break
+        if found[-1].passed and found[-1].method != "not here":
+            found += map(partial(self._in_copy, name), self._with_a_rest(name, small.ticks))
         return max(found, key=lambda report: (not report.passed, report.fraction))
+
+    def _with_a_rest(self, name: str, played: int) -> Iterator[Small]:
+        """Copies in which something that was not there yet ends with the horizon, before it is over: a period, a block,
+        a window. And the query at its own horizon, if that is short."""
+        horizon = self._spec.horizon or 0
+        rest = ragged(self._content, self._spec, name, _RAGGED[self._effort]) or 0
+        for ticks in sorted({rest, horizon if horizon <= _OWN else 0} - {0, played}):
+            try:
+                small = small_copy(self._content, self._spec, name, self._made[name], exactly=ticks)
+            except EvertallyError:  # such a rest may be refused: then nobody has it
+                continue
+            if small.ticks == ticks:
+                yield small
 
     def equal_ways(self, name: str, row: str, played: Callable[[Small, int], Report], full: bool = False) -> Report:
         """Ways that must release the same bytes, on a small copy; `full`: at its own horizon."""

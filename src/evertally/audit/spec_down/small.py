@@ -22,6 +22,7 @@ _LABELS = 3
 _FEW = {"bits": 64, "width": 8, "columns": 3, "size": 4, "max_users": 3}  # sizes of tables
 # For readers, or of the runtime: they decide nothing that is counted.
 _WORDS = ("title", "noun", "unit", "description", "window", "per")
+_IN_TICKS = ("period", "every", "min_separation", "windows", "max_lifetime", "ages", "first_block")
 _KEPT = ("stream", "guarantee", "clock", "events", "query")
 
 
@@ -40,10 +41,16 @@ class Small:
 
 
 def small_copy(
-    content: Mapping[str, Any], spec: StreamSpec, name: str, made: Any, least: int = 1, full: bool = False
+    content: Mapping[str, Any],
+    spec: StreamSpec,
+    name: str,
+    made: Any,
+    least: int = 1,
+    full: bool = False,
+    exactly: int | None = None,
 ) -> Small:
     """The shortest copy of `least` ticks that can be built, with as few labels as it can be built with. `full`: at its
-    own horizon.
+    own horizon; `exactly`: of so many ticks.
 
     >>> from evertally.runtime.table.given import spec_from
     >>> by_ward = {"name": "w", "kind": "histogram", "column": "ward", "categories": ["a", "b", "c", "d"]}
@@ -56,7 +63,7 @@ def small_copy(
     """
     number = next(i for i, query in enumerate(spec.queries) if query.name == name)
     problem = ConfigurationError(f"{name}: no small copy")
-    lengths = TICKS if not full or spec.horizon is None else (spec.horizon,)
+    lengths = (exactly,) if exactly else TICKS if not full or spec.horizon is None else (spec.horizon,)
     for stream in _streams(content["stream"], spec.horizon, [ticks for ticks in lengths if ticks >= least]):
         for table in _tables(content["query"][number], str(spec.queries[number].share), made):
             kept = {section: content[section] for section in _KEPT if section in content}
@@ -70,6 +77,36 @@ def small_copy(
                 continue
             return Small(small, mechanism, stream.get("horizon", max(least, _ENDLESS)))
     raise problem
+
+
+def ragged(content: Mapping[str, Any], spec: StreamSpec, name: str, longest: int) -> int | None:
+    """A number of ticks, of at most so many, in which nothing that is declared in ticks (periods, blocks, windows,
+    ages) fits without a rest, though each fits once; None where nothing is, or where there is no such number.
+
+    >>> from evertally.runtime.table.given import spec_from
+    >>> content = {"stream": {"name": "s", "horizon": 99, "unit": "user", "user_column": "who"}}
+    >>> content |= {"guarantee": {"rho": 0.5}, "clock": {"start": 0, "tick": 1}}
+    >>> content["query"] = [{"name": "w", "kind": "period_users", "period": 4, "so_far": True}]
+    >>> ragged(content, spec_from(content), "w", 12)
+    6
+    """
+    table = next(query for query in content["query"] if query["name"] == name)
+    declared = {length for option in _IN_TICKS for length in _whole(table.get(option))}
+    declared = {length for length in declared | {spec.period or 0} if 1 < length < longest}
+    if spec.horizon is None or not declared:
+        return None
+    lengths = range(max(declared) + 1, min(longest, spec.horizon) + 1)
+    rests = {ticks: min(min(ticks % one, one - ticks % one) for one in declared) for ticks in lengths}
+    # The first of those that are farthest from a multiple.
+    best = max(rests, key=lambda ticks: rests[ticks], default=0)
+    return best if rests.get(best) else None
+
+
+def _whole(written: Any) -> Iterator[int]:
+    """Numbers of ticks in an option."""
+    for one in written if isinstance(written, list) else [written]:
+        if isinstance(one, int) and not isinstance(one, bool):
+            yield one
 
 
 def _streams(written: Mapping[str, Any], horizon: int | None, lengths: Iterable[int]) -> Iterator[dict[str, Any]]:
