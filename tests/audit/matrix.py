@@ -92,10 +92,12 @@ def time_limit(seconds: int) -> Iterator[None]:
 
 
 def rows(mutants: Sequence[Mutant], seconds: float) -> Iterator[Row]:
-    """The product, then one bug after the other, made on all processors. Patches hold for a whole process, hence
-    processes."""
+    """The product, then one bug after the other, made on all processors, each in a process of its own: patches hold for
+    a whole process, and what a bug leaves in caches would be there for the next one."""
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    afresh = get_context("forkserver")
+    afresh.set_forkserver_preload(["audit.bugs", "audit.concerned", "audit.probes"])
+    with ProcessPoolExecutor(workers, mp_context=afresh, max_tasks_per_child=1) as pool:
         product = pool.submit(judge, "")
         runs = dict(zip(PROBES, pool.map(traced, PROBES), strict=True))
         yield product.result()
@@ -123,7 +125,7 @@ def main() -> int:
         for family, cell in zip(FAMILIES, cells, strict=True):
             caught[family] += cell.isdigit()
         if not row.found:
-            survivors.append(row.name)
+            survivors.append(f"{row.name} ({', '.join(f'{probe}: {kind}' for probe, kind in row.broken.items())})")
     counts = ", ".join(f"{family} {number}" for family, number in caught.items())
     print(f"\n{len(MUTANTS)} planted bugs, {len(survivors)} survive; found by {counts}; {len(PROBES)} probes")
     for name in survivors:

@@ -406,9 +406,55 @@ _THIRD = (
     ),
 )
 
-# What only a horizon that leaves a rest shows: found by a fourth one.
+_SUMS = {"name": "paid", "kind": "running_sum", "column": "amount", "upper": 5}
+
 _TODAY = {"name": "today", "kind": "period_users", "period": 4, "so_far": True}
-_RESTS = (
+
+# Found by a fourth one: ways that few draws, blanks, batches of one call and several ticks at once go, and no other;
+# amounts between two steps, blocks far on, horizons that leave a rest.
+_FOURTH = (
+    Bug(
+        "pages do not turn among few draws",
+        "noise/keystream.py",
+        "if index.size > 1 else []",
+        "if index.size > 64 else []",
+        spec_text(_TREE, stream={"name": "visits", "horizon": 600}),
+    ),
+    Bug(
+        "no blanks in front of cells in lines of CSV with a quote",
+        "runtime/input/csv_lines.py",
+        "csv.reader([line], strict=True)",
+        "csv.reader([line], strict=True, skipinitialspace=True)",
+        spec_text({**_BY_WARD, "max_per_event": 1}, stream=_SHORT | _PEOPLE | {"max_events_per_user": 1}),
+    ),
+    Bug(
+        "separated ticks of all but the last of several forgotten",
+        "encode/caps.py",
+        "        for i in range(self.fields):\n            self._table.write(i, numbers[:earlier], rows[:earlier, i])",
+        "        self._table.write(0, numbers[:earlier], rows[:earlier, 0])",
+        spec_text({**_TREE, "min_separation": 3, "max_ticks_per_user": 2}, stream=_SHORT | _PEOPLE),
+    ),
+    Bug(
+        "a batch twice in one call counts twice",
+        "runtime/live.py",
+        "(earlier.digest, earlier.tick) if earlier is not None else self._store.batch(batch_id)",
+        "self._store.batch(batch_id)",
+        _CUT,
+    ),
+    Bug(
+        "coins of an amount by its place in the tick",
+        "contract/rounding.py",
+        "_numbers_among_equals(bits, np.zeros(len(bits), dtype=np.int64) if codes is None else codes)",
+        "np.arange(len(bits)) if codes is None else _numbers_among_equals(bits, codes)",
+        spec_text(_SUMS),
+    ),
+    Bug(
+        "sums that begin anew have the noise of 256 blocks before",
+        "values/periods.py",
+        'f"period-{number}/"',
+        'f"period-{number & 0xFF}/"',
+        spec_text(_SUMS | {"every": 1}, stream={"name": "visits", "horizon": 600}),
+    ),
     Bug(
         "a last period that is shorter is not paid for",
         "users/periods.py",
@@ -456,7 +502,7 @@ BUGS = (
     *_OUTSIDE,
     *_MEMORIES,
     *_THIRD,
-    *_RESTS,
+    *_FOURTH,
 )
 
 

@@ -59,6 +59,11 @@ def test_no_record_decides_about_others(beside: Play, sections: Any) -> None:
     assert beside({**WARD, "categories": ["north", "Z\u00fcrich", "7"]}, **sections) == ""
 
 
+@pytest.mark.parametrize("category", ["a,b", 'so "called"', "two\nlines", " north", "\ufeffnorth"])
+def test_nor_where_a_category_is_hard_to_write(beside: Play, category: str) -> None:
+    assert beside({**WARD, "categories": [category, "north"]}) == ""
+
+
 def test_nor_where_labels_are_found_or_numbers_read_or_nothing_is(beside: Play) -> None:
     assert beside(WORDS, guarantee=DELTA) == ""
     assert beside(SUM) == ""
@@ -74,7 +79,9 @@ def test_most_of_what_is_hostile_can_be_sent(name: str, tmp_path: Path) -> None:
     for body in READERS[name].bodies(spec, ["ward"], made, "ward", {"ward": "north"}):
         told.append(body.told)
         (batch,) = body.batches(spec, 1)
-        assert len(batch["ward"]) == len(body.meant) == 4 if body.told else 3
+        # Of what is hostile: beside nothing odd, and beside blanks at each of the five places.
+        hostile = 6 if body.told else 0
+        assert len(batch["ward"]) == len(body.meant) == 3 + hostile
     assert len(told) == len(set(told)) >= 7
 
 
@@ -85,6 +92,42 @@ def test_blanks_that_go_with_quotes(beside: Play, monkeypatch: Any) -> None:
     honest = csv_lines._cells
     monkeypatch.setattr(csv_lines, "_cells", lambda line: [cell.strip() for cell in honest(line)])
     assert beside(WARD).startswith("CSV: beside a quote")
+
+
+def _without_the_first_blank(monkeypatch: Any) -> None:
+    """Only in lines with a quote, and only where it is in front of a cell that has none."""
+    honest = csv_lines._cells
+
+    def fewer(line: str) -> list[str]:
+        return [cell.removeprefix(" ") for cell in honest(line)] if '"' in line else honest(line)
+
+    monkeypatch.setattr(csv_lines, "_cells", fewer)
+
+
+def test_blanks_that_go_in_lines_with_a_quote(beside: Play, monkeypatch: Any) -> None:
+    _without_the_first_blank(monkeypatch)
+    assert beside(WARD).startswith("CSV: beside")
+    assert beside(WORDS, guarantee=DELTA).startswith("CSV: beside")
+
+
+@pytest.mark.parametrize("most", [1, 3, 1000])
+def test_users_of_lines_with_a_quote_are_others(beside: Play, monkeypatch: Any, most: int) -> None:
+    """Also where no cap tells whose an event is."""
+    _without_the_first_blank(monkeypatch)
+    assert beside(ALL, stream=USERS | {"max_events_per_user": most}).startswith("CSV: beside a")
+
+
+def test_users_of_records_with_blanks_around_them_are_others(beside: Play, monkeypatch: Any) -> None:
+    honest = json_cells._carefully
+
+    def fewer(text: str) -> Any:
+        found = honest(text)
+        if not isinstance(found, dict):
+            return found
+        return {name: cell.removeprefix("\u00a0") if isinstance(cell, str) else cell for name, cell in found.items()}
+
+    monkeypatch.setattr(json_cells, "_carefully", fewer)
+    assert beside(ALL, stream=USERS).endswith("that nobody reads, records are those of other users")
 
 
 def test_accents_of_csv_that_go_with_a_bad_byte(beside: Play, monkeypatch: Any) -> None:

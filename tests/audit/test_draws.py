@@ -21,10 +21,12 @@ from evertally.noise import (
     DiscreteLaplace,
     compiled,
     kernels,
+    keystream,
     laws,
     quantile,
     reals,
     sampler,
+    source,
     variates,
 )
 from evertally.noise.reals import RealLaw
@@ -186,6 +188,31 @@ def test_a_trial_key_that_calls_itself_private_is_found(monkeypatch: pytest.Monk
     assert wrong_addresses() == ""
     monkeypatch.setattr(et.Key, "private", property(lambda key: True))
     assert "said to be private" in wrong_addresses()
+
+
+@pytest.mark.parametrize("few", [2, 16, 64, 150])
+def test_pages_that_do_not_turn_among_few_draws_are_found(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = keystream.Keystream.words
+
+    def of_the_first_page(self: Any, nodes: Any, first: int, count: int, round_: int = 0) -> Any:
+        if not 1 < len(nodes) <= few or nodes[0] >> keystream.PAGE_BITS == nodes[-1] >> keystream.PAGE_BITS:
+            return honest(self, nodes, first, count, round_)
+        page = int(nodes[0]) >> keystream.PAGE_BITS << keystream.PAGE_BITS
+        within = np.asarray(nodes) & ((1 << keystream.PAGE_BITS) - 1)
+        return honest(self, page | within, first, count, round_)
+
+    monkeypatch.setattr(keystream.Keystream, "words", of_the_first_page)
+    assert "of several pages, are not those of each alone" in wrong_addresses()
+
+
+def test_columns_of_the_next_page_are_drawn_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = source.KeyedSource._piece
+
+    def from_the_first_column(stream: Any, law: Any, nodes: Any, first: int, count: int) -> Any:
+        return honest(stream, law, nodes, 0 if 1 < len(nodes) < 50 and first > 60_000 else first, count)
+
+    monkeypatch.setattr(source.KeyedSource, "_piece", staticmethod(from_the_first_column))
+    assert "of several pages, are not those of each alone" in wrong_addresses()
 
 
 def test_every_audit_has_the_row() -> None:

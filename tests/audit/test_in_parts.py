@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from audit.test_ways_in import DELTA, FAMILIES, USERS, WARD, WORDS, Rows, broken
 from evertally.counting import plan as plans
 from evertally.counting import side_by_side, slice_state, slices
 from evertally.counting.side_by_side import SideBySide
+from evertally.encode.user_table import UserTable
 from evertally.encode.users import UserCap
 from evertally.noise import SliceSource
 from evertally.runtime.state.shelf import DiskShelf
@@ -41,7 +43,7 @@ def test_the_product_is_the_same_in_parts(in_parts: Any, family: str) -> None:
 def test_it_says_what_was_cut(in_parts: Any) -> None:
     assert in_parts(SUMS).stopped.startswith("slices, memory, shelf")
     assert in_parts(ITEMS).stopped.startswith("many ticks at once, shards")
-    assert "buckets" in in_parts(spec_text(WARD, stream=USERS)).stopped
+    assert "buckets, ticks of users" in in_parts(spec_text(WARD, stream=USERS)).stopped
     assert in_parts(SPECS["recompute"]).verdict == "no power here"
 
 
@@ -133,6 +135,17 @@ def test_a_damaged_shard_is_taken_up(in_parts: Any, monkeypatch: Any) -> None:
 def test_a_bucket_that_remembers_nobody(in_parts: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(UserCap, "from_bytes", classmethod(lambda cls, blob: cls(3)))
     broken(in_parts(spec_text(WARD, stream=USERS)), "bucket")
+
+
+def test_several_ticks_of_which_one_field_is_remembered(in_parts: Any, monkeypatch: Any) -> None:
+    honest = UserTable.write
+
+    def first_field(self: UserTable, number: int, *given: Any) -> None:
+        if number == 0 or sys._getframe(1).f_code.co_name != "_keep_at_once":
+            honest(self, number, *given)
+
+    monkeypatch.setattr(UserTable, "write", first_field)
+    broken(in_parts(SPECS["separated-users"]), "ticks of users: several ticks in")
 
 
 def test_a_shelf_where_nothing_is_taken_away(in_parts: Any, monkeypatch: Any) -> None:

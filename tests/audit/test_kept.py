@@ -11,6 +11,7 @@ from evertally.audit.faults.kept import Plays, kept_report
 from evertally.audit.report import Report
 from evertally.errors import StateError
 from evertally.runtime import load_spec
+from evertally.runtime.live import Live
 from evertally.runtime.state import database, fence, public_log
 from evertally.runtime.state.history import History
 from evertally.runtime.state.inventory import Inventory
@@ -78,6 +79,43 @@ def test_a_batch_that_counts_twice_is_found(tmp_path: Path, monkeypatch: pytest.
     """The tables themselves take no second batch of an id."""
     monkeypatch.setattr(Store, "batch", lambda *given: None)
     assert report(tmp_path).verdict == "broken"
+
+
+def _twice_in_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each batch that is new to the store is: it goes to the journal once, and waits for its tick twice."""
+    honest = Live.accept
+
+    def forgetful(self: Live, batches: Any, marks: Any = None) -> Any:
+        new = [given for batch_id, given in batches if self._store.batch(batch_id) is None]
+        tick, answers = self.open_tick, honest(self, batches, marks)
+        for given in new[1:]:
+            for at, _, part in self.encoded(given).entering(tick, self.spec).parts:
+                self._waiting.add(at, part)
+        return answers
+
+    monkeypatch.setattr(Live, "accept", forgetful)
+
+
+def test_a_batch_that_counts_twice_within_a_call_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _twice_in_a_call(monkeypatch)
+    found = report(tmp_path)
+    assert found.verdict == "broken"
+    assert "twice in one call" in found.stopped
+
+
+def test_a_batch_that_is_lost_beside_one_that_came_before_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = Live.accept
+
+    def careless(self: Live, batches: Any, marks: Any = None) -> Any:
+        came = any(self._store.batch(batch_id) is not None for batch_id, _ in batches)
+        return honest(self, batches[:1] if came else batches, marks)
+
+    monkeypatch.setattr(Live, "accept", careless)
+    found = report(tmp_path)
+    assert found.verdict == "broken"
+    assert "twice in one call" in found.stopped
 
 
 def test_a_machine_that_cannot_write_is_no_broken_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

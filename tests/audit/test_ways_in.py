@@ -19,7 +19,7 @@ from evertally.encode.name_index import NameIndex
 from evertally.encode.texts import Texts
 from evertally.encode.user_table import UserTable
 from evertally.runtime import load_spec
-from evertally.runtime.input import tick_events
+from evertally.runtime.input import csv_lines, tick_events
 from evertally.runtime.mechanisms import build
 from mutation.specs import SPECS
 from spec_text import spec_text
@@ -79,6 +79,20 @@ def test_it_says_what_was_looked_at(ways_in: Rows) -> None:
 def broken(report: Report, said: str) -> None:
     assert report.verdict == "broken", report.stopped
     assert said in report.stopped
+
+
+# -- readers -----------------------------------------------------------------------------------------------------------
+
+
+def test_blanks_that_go_in_lines_of_csv_with_a_quote(ways_in: Rows, monkeypatch: Any) -> None:
+    honest = csv_lines._cells
+
+    def fewer(line: str) -> list[str]:
+        return [cell.removeprefix(" ") for cell in honest(line)] if '"' in line else honest(line)
+
+    monkeypatch.setattr(csv_lines, "_cells", fewer)
+    for text in (spec_text(WARD, stream=USERS), spec_text(WORDS, guarantee=DELTA)):
+        broken(ways_in(text), "few events as CSV beside a quoted cell release something else")
 
 
 # -- tables of users ---------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
 import struct
 from collections.abc import Iterator
@@ -34,12 +35,25 @@ def _binary(number: int) -> Iterator[bytes]:
     yield struct.pack(">q", number)
 
 
+def _files(place: Path) -> Iterator[Path]:
+    def refused(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    if place.is_file():
+        yield place
+    for folder, _, names in os.walk(place, onerror=refused):
+        yield from (path for name in names if (path := Path(folder) / name).is_file())
+
+
 def found_in(place: Path, key: bytes) -> dict[str, set[str]]:
-    """Which of the three is in which file; contents and names."""
-    files = [path for path in (place.rglob("*") if place.is_dir() else [place]) if path.is_file()]
+    """Which of the three is in which file; contents and names. Java may still be taking its files away."""
     found: dict[str, set[str]] = {}
-    for path in files:
-        content = path.read_bytes() + b"\0" + str(path.relative_to(place.parent)).encode()
+    for path in _files(place):
+        try:
+            content = path.read_bytes() + b"\0" + str(path.relative_to(place.parent)).encode()
+        except FileNotFoundError:
+            continue
         for name, ways in needles(key).items():
             if any(re.search(way, content) for way in ways):
                 found.setdefault(name, set()).add(path.relative_to(place).parts[0] if place.is_dir() else path.name)

@@ -18,10 +18,19 @@ from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteLaplace, Key, item_addresses, keystream, simulation
 from evertally.noise.reals import RealLaw
 
+IntArray = NDArray[np.int64]
+
 _WIDE = DiscreteLaplace(1 << 40)
 _REAL = RealLaw("normal", "addresses")
 _FEW, _MANY = 300, 4200  # sources draw in pieces of 4,096
 _POWERS = range(8, 41)
+_SETS = (2, 3, 5, 17, 64, 65, 200)  # sizes of sets of nodes
+_FAR = 300  # pages; a stream of bits has 256 at hand
+_COLUMNS = (
+    (1, 0),
+    (3, 0),
+    (5, -2),
+)  # how many of them are asked for, and from which one on, seen from the end of a page
 # Labels that are different ones for the product (encode/labels.py), and the same for whoever reads quickly: in case,
 # blanks, accents, width, signs that are not seen, kinds of digits, what folding makes of them, and where they are cut.
 NEARLY = (
@@ -108,7 +117,44 @@ def _depends(source: Any) -> str:
     for node in (1, 2, 256, 257, 1365, 1366, 4097, _MANY - 1):
         if (source.draws("nodes", _WIDE, [node], 3) != many[node - 1]).any():
             return "a draw depends on which other nodes are asked for"
+    return _few_at_once(source)
+
+
+def _few_at_once(source: Any) -> str:
+    """Few nodes at once are drawn as each of them alone, wherever a page ends among them. A set of few may go another
+    way than one of thousands, and is what a process draws for one tick."""
+    page = 1 << keystream.PAGE_BITS
+    for columns, beside in _COLUMNS:
+        first = page + beside if beside else 0
+        alone: dict[int, IntArray] = {}
+        for nodes in _across_pages(page):
+            for node in {*nodes} - {*alone}:
+                alone[node] = source.draws("few", _WIDE, [node], columns, first)[0]
+            drawn = source.draws("few", _WIDE, nodes, columns, first)
+            if (drawn != [alone[node] for node in nodes]).any():
+                return f"draws of {len(nodes)} nodes at once, of several pages, are not those of each alone"
+    for size in _SETS:
+        nodes = range(page - size // 2, page + size - size // 2)
+        drawn = source.reals("few reals", _REAL, nodes, 3).value
+        for i in (0, size // 2 - 1, size // 2, size - 1):
+            if (source.reals("few reals", _REAL, nodes[i : i + 1], 3).value[0] != drawn[i]).any():
+                return f"real draws of {size} nodes at once, of several pages, are not those of each alone"
     return ""
+
+
+def _across_pages(page: int) -> Iterator[range | list[int]]:
+    """Sets of nodes around the end of a page: one behind the other, backwards, from both sides by turns, and of so many
+    pages that not all are kept at hand."""
+    for size in _SETS:
+        for last in {1, size // 2, size - 1}:  # nodes before the end
+            near = range(page - last, page - last + size)
+            yield near
+            yield list(near)
+            yield near[::-1]
+            yield [near[i // 2 if i % 2 else -1 - i // 2] for i in range(size)]
+        yield [1, *range(2 * page, 2 * page + size - 1)]
+        yield [k % _FAR * page + 7 for k in range(size)]
+    yield [k * page + 7 for k in (*range(_FAR), *range(0, _FAR, 7))]
 
 
 def _wrong_keys() -> str:

@@ -47,9 +47,10 @@ import numpy as np
 from evertally.applications.encoded import Encoded
 from evertally.audit import adversaries, questions, whitebox
 from evertally.audit.active import ActiveSearch, is_active
-from evertally.audit.amounts import coins_report, of_amounts
+from evertally.audit.amounts import coins_report, tosses_coins
 from evertally.audit.application_games import WorstNeighbours
 from evertally.audit.applications import Search, is_encoded
+from evertally.audit.blocks import blocks_attack
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
 from evertally.audit.dynamic import dynamic_audits, game_of, is_dynamic
 from evertally.audit.faults import fault_audits
@@ -238,6 +239,7 @@ def _steps_without_faults(factory: Factory, model: Any, rules: _Rules) -> list[S
     if has_epochs(model):
         return [
             Step("epochs", lambda: epochs_report(model)),
+            *([Step("coins", lambda: coins_report(model))] if tosses_coins(model) else []),
             *attack_steps(model, [("boundary", lambda: boundary_attack(model))]),
             *_amount_steps(model, rules),
             *state_steps(factory, model),
@@ -255,7 +257,7 @@ def _steps_without_faults(factory: Factory, model: Any, rules: _Rules) -> list[S
 
 def _linear_parts(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
     steps = _door_steps(factory, model)
-    if of_amounts(model):
+    if tosses_coins(model):
         steps.append(Step("coins", lambda: coins_report(model)))
     return steps + _counting_steps(factory, model, rules)
 
@@ -267,7 +269,8 @@ def _tumbling_steps(factory: Factory, model: Tumbling, rules: _Rules) -> list[St
     short = smaller(model, 4, every=2)
     event, nothing = inputs_of(short)[:2]
     blocks = ("blocks", lambda: shown_attack(again(short), [event, nothing, nothing, nothing], [nothing] * 4))
-    return _linear_parts(again(block), block, rules) + attack_steps(short, [blocks]) + state_steps(factory, model)
+    attacks = attack_steps(short, [blocks]) + attack_steps(model, [("blocks far apart", lambda: blocks_attack(model))])
+    return _linear_parts(again(block), block, rules) + attacks + state_steps(factory, model)
 
 
 def _door_steps(factory: Factory, model: Any) -> list[Step]:
@@ -524,6 +527,7 @@ def _value_steps(factory: Factory, model: ValueQuantile, rules: _Rules) -> list[
     if model.every is not None:  # an event lies in one block, and blocks share no noise
         block = smaller(model, model.every, every=None)
         steps += _counting_steps(again(block), block, rules)
+        steps += attack_steps(model, [("blocks far apart", lambda: blocks_attack(model))])
     else:
         note = "what two values of a large domain differ by is tried for all pairs of small ones in the tests"
         steps.append(not_here(model, "two values", note))

@@ -81,7 +81,7 @@ def _found(spec: StreamSpec, place: Path) -> Found:
             raise  # the machine: an audit that cannot look does not say that it has
         return leak(f"an undisturbed stream stops when it is taken up again: {type(error).__name__}")
     try:
-        told = [play() for play in (plays.interrupted, plays.beside, plays.changed, plays.published)]
+        told = [play() for play in (plays.interrupted, plays.together, plays.beside, plays.changed, plays.published)]
     except Leak as seen:
         return leak(str(seen))
     if not plays.telling:
@@ -105,9 +105,16 @@ class Kept:
 
     def send(self, live: Live, tick: int, content: int | None = None) -> None:
         """The batch of a tick, or another one under its name; after the last tick nothing is taken."""
-        body = batch(self.spec, content or tick)
+        self.send_together(live, [(tick, content or tick)])
+
+    def send_together(self, live: Live, batches: Iterable[tuple[int, int]]) -> None:
+        """Batches in one call: of each the tick that names it, and that whose content it has."""
+        given = [
+            (f"batch-{tick}", parse(batch(self.spec, content), "application/json", self.spec))
+            for tick, content in batches
+        ]
         with suppress(StreamEnded):
-            live.accept([(f"batch-{tick}", parse(body, "application/json", self.spec))])
+            live.accept(given)
 
     def play(self, live: Live, last: int) -> None:
         """Ticks with their batches; one that came before counts once."""
@@ -228,6 +235,24 @@ class Plays:
         if hurt.output != self._right or shown(hurt) != self._shown:
             raise Leak("a stream that was interrupted in every tick is not the undisturbed one")
         return f"interrupted in each of {self._ticks} ticks, the same bytes"
+
+    def together(self) -> str:
+        """Calls of several batches, of which some came before: in an earlier call, or in this one. What waits for its
+        tick is what was handed in, not what the journal has of it, so nothing is restarted in between."""
+        kept = self._new("together")
+        live = kept.open(new=True)
+        try:
+            for tick in range(1, self._ticks + 1):
+                own, other = (tick, tick), (tick, tick + 1)
+                before, changed = [(tick - 1, tick - 1), (tick - 1, tick)] if tick > 1 else [own, other]
+                kept.send_together(live, [before, own, own] if tick % 2 else [own, other, before, own, changed])
+                live.publish(live.release_through(tick))
+                self._look(kept, f"after a batch that came twice in one call, at tick {tick},")
+        finally:
+            live.abandon()
+        if kept.output != self._right or shown(kept) != self._shown:
+            raise Leak("a stream whose batches come twice in one call is not the undisturbed one")
+        return "batches that come twice in one call count once"
 
     def beside(self) -> str:
         """A second process, also where the lock file is gone."""

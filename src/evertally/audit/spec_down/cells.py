@@ -22,6 +22,8 @@ _NAMES = ("one", "two", "three")  # of items
 EACH = object()  # another name for each copy of a record
 STRANGE = 0.5  # no label, and no record that compiled code reads: beside it others are looked at one by one
 TARGET, OTHERS = "ann", ("bob", "cy", "dan")
+# Blanks that make another label, or another user, of a text (encode/labels.py), where a reader may think otherwise.
+_BLANKS = (" {}", "{} ", "\t{}", "\u00a0{}", "{}\u3000\t")
 _NO_CONTENT = ("name", "kind", "share", "mechanism", "column", "static", "process", "partition", "identity", "protects")
 _FEW = 4  # labels
 _MOST = 13  # values of a column
@@ -55,6 +57,15 @@ def columns_of(small: Small, table: Mapping[str, Any]) -> Columns:
         turned = 1 if name not in owners and len(pool) > 2 and pool in pools else 0
         pools.append((*pool[turned:-1], *pool[:turned], pool[-1]))
     return Columns(tuple(names), tuple(pools), tuple(names.index(owner) for owner in owners))
+
+
+def blanked(cell: Any) -> list[str]:
+    """A text or a number with blanks in front of it, or behind.
+
+    >>> blanked("ann")[:3], blanked(None)
+    ([' ann', 'ann ', '\\tann'], [])
+    """
+    return [form.format(cell) for form in _BLANKS] if type(cell) in (str, int, float) else []
 
 
 def owner_columns(small: Small, table: Mapping[str, Any]) -> list[str]:

@@ -1,7 +1,8 @@
 """Whether one record decides how others of its body are read: hostile ones beside ordinary ones, through every reader.
 
-A body is played as its records are as objects, tick by tick, one hostile record in each. What is released, and what
-reached the engine, must be the same bytes; where the events of a tick add up, as each record by itself, too.
+A body is played as its records are as objects, tick by tick, hostile records of one kind in each. What is released, and
+what reached the engine, must be the same bytes; where the events of a tick add up, as each record by itself, too. Users
+must be the same ones, whether or not a cap has had enough of them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 from typing import Any
 
-from evertally.audit.spec_down.cells import EACH, Columns
+from evertally.audit.spec_down.cells import EACH, Columns, blanked
 from evertally.audit.spec_down.playing import Record
 from evertally.audit.spec_down.small import Small
 from evertally.audit.ways.bodies import READERS, Body, Reader
@@ -18,15 +19,16 @@ from evertally.runtime.input.envelope import BatchRefused, needed
 from evertally.runtime.input.sources import Batch
 
 _LEAST = 9  # ordinary records of a body
-_MOST = 24  # values of a column beside each other
+_MOST = 30  # values of a column beside each other
 _COMMON = 3  # declared labels that come in several spellings
 # Tick by tick what batches, or records as objects, release, with digests of what reached the engine.
 Released = Callable[[Sequence[list[Batch]]], list[bytes]]
 Objects = Callable[[Sequence[Record]], list[Batch]]
 Alone = Callable[[Sequence[Sequence[Record]]], list[bytes] | None]
+Users = Callable[[list[Batch]], list[str | None]]  # the user of each event
 
 
-def beside(small: Small, columns: Columns, released: Released, objects: Objects, alone: Alone) -> str:
+def beside(small: Small, columns: Columns, released: Released, objects: Objects, alone: Alone, users: Users) -> str:
     """What one record does to others; nothing, if all is well."""
     names = needed(small.spec)
     ordinary = _Ordinary(small, columns)
@@ -50,6 +52,9 @@ def beside(small: Small, columns: Columns, released: Released, objects: Objects,
             if found != known:
                 told = _first(found, known, bodies) or "nothing strange"
                 return f"{reader}: beside {told}, records are read otherwise than as objects"
+            for body, batches in zip(bodies, read, strict=True):
+                if users(batches) != users(objects(body.meant)):
+                    return f"{reader}: beside {body.told or 'nothing strange'}, records are those of other users"
     return ""
 
 
@@ -61,7 +66,7 @@ def _first(found: Sequence[bytes], known: Sequence[bytes], bodies: Sequence[Body
 
 def _bodies(form: Reader, small: Small, names: Sequence[str], ordinary: _Ordinary) -> Iterator[Body]:
     for column in (*names, ""):
-        yield from form.bodies(small.spec, names, ordinary.records, column, ordinary.plain())
+        yield from form.bodies(small.spec, names, ordinary.records, column, ordinary.plain(form))
 
 
 class _Ordinary:
@@ -78,9 +83,13 @@ class _Ordinary:
             name: _spelled(pool, name in amounts) for name, pool in zip(columns.names, columns.values, strict=True)
         }
 
-    def plain(self) -> Record:
-        """A record in which nothing is odd."""
-        return self._record({name: pool[0] for name, pool in self._pools.items()}, next(self._users))
+    def plain(self, form: Reader) -> Record:
+        """A record in which nothing is odd, and that can be written as it is."""
+        written = {
+            name: next((cell for cell in pool if cell is EACH or form.writes(cell)), None)
+            for name, pool in self._pools.items()
+        }
+        return self._record(written, next(self._users))
 
     def records(self) -> list[Record]:
         """Every value of every column, each time beside other values of the others, and in another place."""
@@ -97,7 +106,8 @@ class _Ordinary:
         each = next(self._users)
         made = {name: f"item {each}" if cell is EACH else cell for name, cell in cells.items()}
         if self._user is not None and number % 3:
-            made[self._user] = (f"Zo\u00e9 {each}", f" zoe {each} ", f"zoe\u0301 {each}", str(each))[number % 4]
+            names = (f"Zo\u00e9 {each}", f" zoe {each} ", f"zoe\u0301 {each}", str(each), *blanked(f"zoe {each}"))
+            made[self._user] = names[number % len(names)]
         return made | self._clock
 
 
@@ -113,7 +123,7 @@ def _spelled(pool: Sequence[Any], amounts: bool) -> list[Any]:
     for number, cell in enumerate(cells):
         found += [cell, None] if number == 0 else [cell]
         if number < _COMMON and type(cell) in (str, int):
-            found += [f" {cell}", f"{cell} ", str(cell).upper(), f"{cell}\u00e9", f"{cell}e\u0301", f"\ufeff{cell}"]
+            found += [*blanked(cell), str(cell).upper(), f"{cell}\u00e9", f"{cell}e\u0301", f"\ufeff{cell}"]
     if amounts:
         found[2:2] = [" 1", "1 ", "1\u00e9", "\u0661", "1e0", "+1", "1_0"]
     return list(dict.fromkeys(found))[:_MOST]

@@ -5,6 +5,8 @@ are read must not depend on it, or one person decides what all the others have s
 records are, as objects; `ways_in` plays both. The ordinary ones have what readers get wrong when they go another way:
 blanks, capitals, accents in both normal forms, texts of numbers, nothing at all.
 
+What is hostile is sent several times in a body: beside cells in which nothing is odd, and with blanks at one of them.
+
 A body goes the way of a batch that a service is sent: read, kept as the journal keeps it, and read again.
 """
 
@@ -19,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from evertally.audit.spec_down.cells import blanked
 from evertally.audit.spec_down.playing import Record
 from evertally.runtime.input.batches import ARROW, CSV, JSON, JSON_LINES, decode
 from evertally.runtime.input.encoded import received
@@ -46,9 +49,12 @@ class Line:
     meant: tuple[Record, ...] = ()
 
 
+Written = Callable[[Sequence[str], Sequence[Record], Sequence[Any], Sequence[Record]], bytes]
+
+
 @dataclass(frozen=True)
 class Body:
-    """A body with ordinary records around a hostile one, and all its records as objects."""
+    """A body with ordinary records around hostile ones of a kind, and all its records as objects."""
 
     told: str
     content: bytes
@@ -63,11 +69,11 @@ class Body:
 
 @dataclass(frozen=True)
 class Reader:
-    """A form of bodies: how ordinary records and a hostile one between them are written, and what may be hostile. Cells
+    """A form of bodies: how ordinary records and hostile ones between them are written, and what may be hostile. Cells
     that it cannot write are missing."""
 
     media_type: str
-    written: Callable[[Sequence[str], Sequence[Record], Any, Sequence[Record]], bytes]
+    written: Written
     hostile: Callable[[Sequence[str], str, Record, bool], Iterable[Line]]
     writes: Callable[[Any], bool]
 
@@ -76,13 +82,22 @@ class Reader:
     ) -> Iterator[Body]:
         """One body for everything hostile that a record may be, in this column of a plain record or as a whole; the
         first body has nothing of the kind."""
-        lines = [Line("", None), *self.hostile(names, column, plain, bool(known(spec)))]
-        for line in lines:
+        ours, likewise = bool(known(spec)), [plain, *_odd(plain, spec)]
+        kinds = zip(*(self.hostile(names, column, one, ours) for one in likewise), strict=True)
+        for lines in [(), *kinds]:
+            told = lines[0].told if lines else ""
             around = [{name: cell for name, cell in one.items() if self.writes(cell)} for one in made()]
             middle = len(around) // 2
-            content = self.written(names, around[:middle], line.written, around[middle:])
-            entered = [one for one in line.meant if _enters(one, plain, spec, names)]
-            yield Body(line.told, content, self.media_type, [*around[:middle], *entered, *around[middle:]])
+            content = self.written(names, around[:middle], [line.written for line in lines], around[middle:])
+            entered = [one for line in lines for one in line.meant if _enters(one, plain, spec, names)]
+            yield Body(told, content, self.media_type, [*around[:middle], *entered, *around[middle:]])
+
+
+def _odd(plain: Record, spec: StreamSpec) -> Iterator[Record]:
+    """The record with blanks at one of its cells: another label, or another user."""
+    for name, cell in plain.items():
+        if name != spec.clock.column:
+            yield from ({**plain, name: odd} for odd in blanked(cell))
 
 
 def _enters(record: Record, plain: Record, spec: StreamSpec, names: Sequence[str]) -> bool:
@@ -94,12 +109,11 @@ def _enters(record: Record, plain: Record, spec: StreamSpec, names: Sequence[str
 # -- CSV ---------------------------------------------------------------------------------------------------------------
 
 
-def _csv(names: Sequence[str], before: Sequence[Record], line: bytes | None, after: Sequence[Record]) -> bytes:
+def _csv(names: Sequence[str], before: Sequence[Record], hostile: Sequence[bytes], after: Sequence[Record]) -> bytes:
     rows = [[_text(one.get(name)) for name in names] + [_END] for one in (*before, *after)]
     lines = [b",".join(cells) for cells in rows]
     head = _quoted([*names, _MORE])
-    middle = [] if line is None else [line]
-    return b"\n".join([head, *lines[: len(before)], *middle, *lines[len(before) :], b""])
+    return b"\n".join([head, *lines[: len(before)], *hostile, *lines[len(before) :], b""])
 
 
 def _quoted(cells: Sequence[str]) -> bytes:
@@ -144,6 +158,8 @@ def _hostile_csv(names: Sequence[str], column: str, plain: Record, _: bool) -> I
         yield line("a long cell", _LONG.encode(), _LONG)
         return
     ordinary = b",".join([*plainly, _END])
+    for told, cell in (("a quoted cell", b'"mo,re"'), ("a byte that is no UTF-8", _BROKEN)):
+        yield Line(f"{told} that nobody reads", b",".join([*plainly, cell]), (plain,))
     yield Line("a quote that is never closed", b'"' + ordinary)
     yield Line("a quote and more behind it", b'"north"x' + b"," * len(names))
     yield Line("a cell more", ordinary + b",")
@@ -161,19 +177,17 @@ def _json(cell: Any) -> bytes:
     return json.dumps(cell, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _lines(names: Sequence[str], before: Sequence[Record], line: bytes | None, after: Sequence[Record]) -> bytes:
-    middle = [] if line is None else [line]
-    return b"\n".join([*map(_json, before), *middle, *map(_json, after), b""])
+def _lines(names: Sequence[str], before: Sequence[Record], hostile: Sequence[bytes], after: Sequence[Record]) -> bytes:
+    return b"\n".join([*map(_json, before), *hostile, *map(_json, after), b""])
 
 
-def _many_lines(names: Sequence[str], before: Sequence[Record], line: bytes | None, after: Sequence[Record]) -> bytes:
+def _many_lines(names: Sequence[str], before: Sequence[Record], hostile: Sequence[bytes], after: Any) -> bytes:
     """So long that it is scanned, by a line of blanks."""
-    return b" " * FEW + b"\n" + _lines(names, before, line, after)
+    return b" " * FEW + b"\n" + _lines(names, before, hostile, after)
 
 
-def _array(names: Sequence[str], before: Sequence[Record], line: bytes | None, after: Sequence[Record]) -> bytes:
-    middle = [] if line is None else [line]
-    return b"[" + b",\n".join([*map(_json, before), *middle, *map(_json, after)]) + b"]"
+def _array(names: Sequence[str], before: Sequence[Record], hostile: Sequence[bytes], after: Sequence[Record]) -> bytes:
+    return b"[" + b",\n".join([*map(_json, before), *hostile, *map(_json, after)]) + b"]"
 
 
 def _in_json(cell: Any) -> bool:
@@ -202,6 +216,10 @@ def _hostile_json(names: Sequence[str], column: str, plain: Record, ours: bool) 
         yield line("a column that comes twice", b'"south", ' + _json(column) + b': "north"', "north")
         yield line("a column in escapes", b"null", None, _escaped(column))
         return
+    ordinary = _json({name: plain.get(name) for name in names})
+    for told, cell in (("a text in escapes", _escaped("more")), ("a number that is none", b"NaN")):
+        more = (b", " if names else b"") + _json(_MORE) + b": " + cell
+        yield Line(f"{told} that nobody reads", ordinary[:-1] + more + b"}", (plain,))
     yield Line("a record with nothing in it", b"{}", ({},))
     yield Line("a record of other columns", b'{"evertally-other": 7}', () if ours else ({},))
     for other in (b"7", b"null", b'"north"', b'["north"]', b"true"):
@@ -233,11 +251,13 @@ def _hostile_lines(names: Sequence[str], column: str, plain: Record, ours: bool)
 # -- Arrow -------------------------------------------------------------------------------------------------------------
 
 
-def _arrow(kind: str) -> Callable[[Sequence[str], Sequence[Record], Record | None, Sequence[Record]], bytes]:
+def _arrow(kind: str) -> Written:
     """Columns of texts, whatever bytes are in them."""
 
-    def written(names: Sequence[str], before: Sequence[Record], line: Any, after: Sequence[Record]) -> bytes:
-        records = [*before, *([] if line is None else [line]), *after]
+    def written(
+        names: Sequence[str], before: Sequence[Record], hostile: Sequence[Record], after: Sequence[Record]
+    ) -> bytes:
+        records = [*before, *hostile, *after]
         columns = {name: _texts([one.get(name) for one in records], kind) for name in names}
         columns[_MORE] = pa.nulls(len(records), pa.int8())
         table = pa.record_batch(list(columns.values()), names=list(columns))
@@ -271,6 +291,7 @@ def _hostile_arrow(names: Sequence[str], column: str, plain: Record, _: bool) ->
         yield line("a missing cell", None)
         yield line("a mark of the order of bytes", "\ufeffnorth")
     else:
+        yield Line("blanks", plain, (plain,))
         yield Line("a row of nulls", {}, ({},))
 
 

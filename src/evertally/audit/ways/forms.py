@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from evertally.audit.spec_down.playing import Record
+from evertally.encode.labels import is_text
 from evertally.runtime.input.json_lines import read as read_json
 from evertally.runtime.input.sources import ROWS, Batch, PipedInput
 
@@ -61,11 +62,22 @@ def _lines(records: Sequence[Record]) -> bytes:
 
 def csv(names: list[str], records: Sequence[Record]) -> list[Batch]:
     """Texts and numbers as texts."""
+    return _csv(names, records, quoted=False)
+
+
+def quoted_csv(names: list[str], records: Sequence[Record]) -> list[Batch]:
+    """The same beside a cell that nobody reads, which is quoted in every line: then none can be cut at its commas."""
+    return _csv(names, records, quoted=True)
+
+
+def _csv(names: list[str], records: Sequence[Record], quoted: bool) -> list[Batch]:
+    more = [["evertally_more"], ['"mo,re"']] if quoted else [[], []]
     found: list[Batch] = []
-    writable = bool(names) and all(map(_in_csv, names))
+    writable = bool(names) and all(_in_csv(name) and name.isascii() and name.isprintable() for name in names)
     for plain, some in _runs(records, lambda record: writable and all(map(_in_csv, record.values()))):
         if plain:
-            lines = [names, *([_written(record.get(name)) for name in names] for record in some)]
+            cells = ([_written(record.get(name)) for name in names] for record in some)
+            lines = [[*names, *more[0]], *([*line, *more[1]] for line in cells)]
             text = "".join(",".join(line) + "\n" for line in lines)
             found += PipedInput(io.BytesIO(text.encode()), "csv").batches(names)
         else:
@@ -75,7 +87,7 @@ def csv(names: list[str], records: Sequence[Record]) -> list[Batch]:
 
 def _in_csv(cell: Any) -> bool:
     if isinstance(cell, str):
-        return bool(cell) and cell.isascii() and cell.isprintable() and not set(cell) & set(' ",')
+        return bool(cell) and not set(cell) & set('",\r\n') and is_text(cell)
     return type(cell) is int or (type(cell) is float and cell.is_integer() and abs(cell) < 1e15)
 
 
@@ -164,6 +176,7 @@ FORMS: dict[str, Form] = {
     "JSON lines": json_lines,
     "JSON, line by line": careful_json,
     "CSV": csv,
+    "CSV beside a quoted cell": quoted_csv,
     "Arrow": arrow,
     "codes of a dictionary": dictionaries,
     "three forms": mixed,

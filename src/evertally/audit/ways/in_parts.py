@@ -2,7 +2,8 @@
 
 Which queries a cluster cuts is not asked here: whatever can be cut is. Slices of columns (slices.py), shards of labels
 (shards.py), buckets of users: a cap that looks at one user alone keeps of the users of a bucket what it keeps of them
-among all. The states of parts lie on a shelf in between.
+among all, and of several ticks at once what it keeps of one after the other. The states of parts lie on a shelf in
+between.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from evertally.audit.known_code import once
 from evertally.audit.report import Report
 from evertally.audit.spec_down.small import Small
 from evertally.audit.ways import METHOD
 from evertally.audit.ways.shards import wrong_cells, wrong_shards
 from evertally.audit.ways.slices import wrong_memory, wrong_slices
+from evertally.audit.ways.ticks_of_caps import wrong_kinds, wrong_ticks
 from evertally.checks.shelf import check_shelf
 from evertally.encode.content_order import order_key, user_buckets
 from evertally.errors import ConfigurationError, EvertallyError
@@ -69,6 +72,7 @@ def _looks(small: Small, key: Any) -> Any:
             yield "shards", lambda: wrong_shards(fresh(), key)
     if made._users is not None:
         yield "buckets", lambda: _wrong_buckets(fresh, key)
+        yield "ticks of users", lambda: wrong_ticks(lambda: fresh()._users) or _wrong_kinds()
     if sums_rows(made) or isinstance(made, ItemFinder):
         yield "shelf", _wrong_shelf
 
@@ -97,6 +101,10 @@ def _wrong_buckets(fresh: Any, key: Any) -> str:
             if (parts[number].keep([users[i] for i in mine.tolist()], tick) != kept[mine]).any():
                 return f"at tick {tick} a bucket of users keeps other events than all of them together"
     return ""
+
+
+def _wrong_kinds() -> str:
+    return once("evertally.encode", "in parts: several ticks of a cap", wrong_kinds)
 
 
 def _wrong_shelf() -> str:

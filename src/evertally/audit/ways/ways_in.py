@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from evertally.audit.known_code import once
 from evertally.audit.report import Report
-from evertally.audit.spec_down.cells import EACH, STRANGE, Columns, columns_of
+from evertally.audit.spec_down.cells import EACH, STRANGE, Columns, blanked, columns_of
 from evertally.audit.spec_down.playing import Record, Records
 from evertally.audit.spec_down.small import Small
 from evertally.audit.ways import METHOD
@@ -34,6 +34,7 @@ from evertally.contract.folding import Folded, adds_up
 from evertally.encode import UserCap
 from evertally.encode.content_order import order_key
 from evertally.encode.labels import canonical
+from evertally.encode.owners import owners
 from evertally.errors import ConfigurationError, EvertallyError
 from evertally.noise import simulation
 from evertally.runtime.input.sources import Batch
@@ -49,6 +50,7 @@ _COLLECTIONS: dict[Kind, type] = {"lists": list, "maps": dict}
 _FEW, _MANY = 45, 2900  # events of a tick
 _TICKS, _LONGER = 3, 6  # ticks
 _SPELLED = (True, 1, "1", "true")  # labels in several spellings
+_SPELLED_WITH_BLANKS = 2
 _NUMBERS = 1300  # users who are numbers
 _PIECES = 400  # events of a tick that are fed one by one
 
@@ -133,6 +135,12 @@ class _Ways:
                 found.append(mechanism._last_input())
         return found
 
+    def _users(self, batches: Sequence[Batch]) -> list[str | None]:
+        """Whose events they are, one by one."""
+        codes, names = owners(self._tick(batches).users())
+        listed: list[str | None] = [*names.list(), None]
+        return [listed[code] for code in codes]
+
     # -- records -------------------------------------------------------------------------------------------------------
 
     def _records(self, count: int, kind: Kind, ticks: int = 0) -> list[list[Record]]:
@@ -154,9 +162,11 @@ class _Ways:
         return record
 
     def _user(self, name: Any, copy: int) -> Any:
-        """Some busy users, and a crowd: long names, names that share a hash, numbers, and the same as texts."""
+        """Some busy users, and a crowd: long names, names that share a hash, numbers, and the same as texts; and others
+        whose names differ in blanks alone."""
         if copy % 3 == 0:
-            return name
+            alike = [name, name, *blanked(name)]
+            return alike[copy // 3 % len(alike)]
         if copy % 3 == 1:
             return int(copy // 6) if copy % 2 else str(copy // 6)
         names = crowd()
@@ -266,7 +276,7 @@ class _Ways:
 
     def beside_others(self) -> str:
         """Bodies of every form in which one record is hostile."""
-        wrong = beside(self._small, self._columns, self._released, self._batches, self._alone)
+        wrong = beside(self._small, self._columns, self._released, self._batches, self._alone, self._users)
         self._note("hostile records")
         return wrong
 
@@ -331,7 +341,10 @@ def _of_kind(pool: Sequence[Any], kind: Kind) -> tuple[Any, ...]:
     if kind in _COLLECTIONS:
         return tuple(cell for cell in pool if type(cell) is _COLLECTIONS[kind]) or _of_kind(pool, "plain")
     plain = tuple(cell for cell in pool if cell is None or cell is EACH or _reads_at_once(cell)) or tuple(pool)
-    return (*(cell for cell in plain if type(cell) is not float), *_SPELLED) if kind == "spelled" else plain
+    if kind == "plain":
+        return plain
+    whole = [cell for cell in plain if type(cell) is not float]
+    return *whole, *_SPELLED, *(odd for cell in whole[:_SPELLED_WITH_BLANKS] for odd in blanked(cell))
 
 
 def _reads_at_once(cell: Any) -> bool:
