@@ -26,7 +26,7 @@ from audit.probes import PROBES, Family
 
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
-_PATIENCE = 30  # seconds for one probe: a bug may also make a loop endless
+_PATIENCE = 60  # seconds of one core for one probe: a bug may also make a loop endless
 
 
 @dataclass(frozen=True)
@@ -74,21 +74,22 @@ class TimeIsUp(BaseException):
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """Raises TimeIsUp in the main thread when the time is over; no limit where there is no such signal."""
+    """Raises TimeIsUp in the main thread when so much time of a core is used up: what else the machine does is not the
+    probe's. No limit where there is no such signal."""
 
     def over(*_: Any) -> None:
         raise TimeIsUp
 
-    if not hasattr(signal, "SIGALRM"):
+    if not hasattr(signal, "SIGPROF"):
         yield
         return
-    before = signal.signal(signal.SIGALRM, over)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, over)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def rows(mutants: Sequence[Mutant], seconds: float) -> Iterator[Row]:

@@ -437,6 +437,14 @@ def test_the_columns_of_an_arrow_stream(visits: StreamSpec) -> None:
     assert cells(parse(stream_of(others), ARROW, visits)["ward"]) == [b"north"]
 
 
+def test_a_body_without_a_row_is_taken_whatever_its_dictionaries_hold(doors: StreamSpec) -> None:
+    """Arrow makes no empty array of some types that it reads."""
+    amounts = pa.DictionaryArray.from_arrays(pa.array([], pa.uint16()), pa.array([Decimal(1)], pa.decimal32(9, 2)))
+    text = pa.array([], pa.string())
+    table = pa.table({"time": text, "patient": text, "minutes": amounts, "ward": text})
+    assert cells(parse(stream_of(table), ARROW, doors)["minutes"]) == []
+
+
 def test_the_users_of_an_arrow_stream_are_read_in_one_piece(doors: StreamSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     """One by one, users take most of the time of a service."""
     monkeypatch.setattr(owners, "_one_by_one", None)

@@ -64,7 +64,7 @@ def _read(body: bytes, names: Sequence[str], spec: StreamSpec) -> tuple[int, dic
 def _joined(parts: Sequence[Any], kind: Any, room: Room) -> Any:
     if pa.types.is_dictionary(kind):
         parts = with_common_dictionaries(parts)
-    cleaned = [clean(part, room) for part in parts or [pa.array([], kind)]]
+    cleaned = [clean(part, room) for part in parts or [pa.nulls(0, kind)]]
     return cleaned[0] if len(cleaned) == 1 else pa.concat_arrays(cleaned)
 
 
