@@ -42,6 +42,7 @@ def _files(place: Path) -> Iterator[Path]:
 
     if place.is_file():
         yield place
+        return
     for folder, _, names in os.walk(place, onerror=refused):
         yield from (path for name in names if (path := Path(folder) / name).is_file())
 
