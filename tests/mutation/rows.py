@@ -288,7 +288,8 @@ def _compiled_files() -> list[str]:
         return []
     from numba.core.dispatcher import Dispatcher
 
-    handed = {Path(one.py_func.__code__.co_filename) for one in gc.get_objects() if isinstance(one, Dispatcher)}
+    # By type: what a dead proxy would be an instance of, it cannot say.
+    handed = {Path(one.py_func.__code__.co_filename) for one in gc.get_objects() if issubclass(type(one), Dispatcher)}
     return sorted(
         {file.as_posix()[file.as_posix().rindex("evertally/") :] for file in handed if "evertally" in str(file)}
     )
