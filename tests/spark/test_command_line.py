@@ -61,6 +61,19 @@ def test_a_folder_without_events(
         commands.run_batch(spec, str(tmp_path / "empty"), "parquet", None, "2", None)
 
 
+def test_json_is_read_with_the_declared_types(
+    spark: SparkSession, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell of another type is null, and changes nobody else's."""
+    monkeypatch.setattr(commands, "_within", lambda _spec, _master, run: run(spark))
+    spec.write_text(spec.read_text() + '\n[events]\ntime = "integer"\npage = "integer"\n')
+    (tmp_path / "events").mkdir()
+    records = ['{"time": 0, "page": 1}', '{"time": 1, "page": 2}', '{"page": 3, "time": 1}', '{"time": 1, "page": "x"}']
+    (tmp_path / "events/a.json").write_text("\n".join([*records, "{"]))
+    commands.run_batch(spec, str(tmp_path / "events"), "json", None, "2", None)
+    assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 2)])) == 80
+
+
 def test_a_line_that_is_no_time_does_not_stop_a_stream(spec: Path, tmp_path: Path) -> None:
     """All cells of CSV are texts: numbers in them are columns and times all the same."""
     folder = tmp_path / "events"

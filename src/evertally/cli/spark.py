@@ -15,11 +15,21 @@ from typing import Any
 import evertally.spark as es
 from evertally.errors import ConfigurationError, HorizonExceeded
 from evertally.runtime import load_spec
+from evertally.runtime.spec import StreamSpec
 from evertally.spark.failures import SparkFailed, withheld
 from evertally.spark.protections import conf
 from evertally.spark.public import verified
 
 _FORMATS = ("parquet", "json", "csv", "orc")
+# What [events] declares, as Spark calls it.
+_TYPES = {
+    "time": "string",
+    "integer": "bigint",
+    "number": "double",
+    "text": "string",
+    "list of text": "array<string>",
+    "counts": "map<string, bigint>",
+}
 
 
 def properties(spec_file: Path) -> list[str]:
@@ -33,8 +43,8 @@ def run_batch(spec_file: Path, events: str, kind: str, batch: str | None, until:
 
 
 def _batch(spark: Any, spec_file: Path, events: str, kind: str, batch: str, until: str) -> str:
-    done = es.release_batch(_loaded(spark, kind, events), spec_file, batch=batch, until=until)
     spec = load_spec(spec_file)
+    done = es.release_batch(_loaded(spark, spec, kind, events), spec_file, batch=batch, until=until)
     ticks = f"ticks {done['opened']} to {done['through']}"
     return f"{spec.name}: {ticks} are out, batch {done['batch']}; see {spec.engine.public}"
 
@@ -52,10 +62,10 @@ def run_stream(
     it is the time up to which they are over."""
 
     def run(spark: Any) -> str:
-        known = _loaded(spark, kind, folder).schema
-        with es.release_stream(
-            _reader(spark.readStream, kind).schema(known).load(folder), spec_file, every=every
-        ) as live:
+        spec = load_spec(spec_file)
+        known = _loaded(spark, spec, kind, folder).schema
+        events = _reader(spark.readStream, spec, kind).schema(known).load(folder)
+        with es.release_stream(events, spec_file, every=every) as live:
             if live.spec.clock.close == "wall":
                 live.wait()  # who waited for a line would not see that it has stopped
             while line := told():
@@ -102,8 +112,8 @@ def _within(spec_file: Path, master: str | None, run: Callable[[Any], str]) -> s
         spark.stop()
 
 
-def _loaded(spark: Any, kind: str, place: str) -> Any:
-    reader = _reader(spark.read, kind)
+def _loaded(spark: Any, spec: StreamSpec, kind: str, place: str) -> Any:
+    reader = _reader(spark.read, spec, kind)
     try:
         with withheld("the events"):
             return reader.load(place)
@@ -114,9 +124,11 @@ def _loaded(spark: Any, kind: str, place: str) -> Any:
         ) from None
 
 
-def _reader(reader: Any, kind: str) -> Any:
+def _reader(reader: Any, spec: StreamSpec, kind: str) -> Any:
     if kind not in _FORMATS:
         raise ConfigurationError(f"--format is one of {', '.join(_FORMATS)}")
     made = reader.format(kind)
+    if kind == "json" and spec.events is not None:  # without, Spark would look at all records for their types
+        made = made.schema(", ".join(f"`{name}` {_TYPES[declared]}" for name, declared in spec.events.items()))
     # A cell that cannot be read is null, and a record like others: it must not stop the rest.
     return made.option("header", True).option("mode", "PERMISSIVE") if kind == "csv" else made

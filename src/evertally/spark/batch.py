@@ -15,6 +15,7 @@ from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.inputs import input_of, names_of
 from evertally.spark.plans import check_plan
+from evertally.spark.readers import check_readers
 from evertally.spark.protections import check
 from evertally.spark.root import Record
 from evertally.spark.running import run
@@ -113,6 +114,7 @@ def check_events(events: DataFrame, spec: StreamSpec) -> None:
         except BatchRefused as problem:
             raise ConfigurationError(f"{spec.path.name}: {problem}") from None
     check_plan(events, spec.clock.column)
+    check_readers(events, spec)
 
 
 def _arrow_type(kind: Any) -> Any:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evertally.errors import ConfigurationError
+from evertally.spark.expressions import raising
 from evertally.spark.failures import withheld
 
 if TYPE_CHECKING:
@@ -77,7 +78,11 @@ class Step:
 
     def ids(self) -> list[int]:
         """Spark's numbers of its columns."""
-        return [one.exprId().id() for one in _listed(self.node.output())]
+        return [identity for _, identity in self.columns()]
+
+    def columns(self) -> list[tuple[str, int]]:
+        """Its columns: names, and Spark's numbers."""
+        return [(one.name(), one.exprId().id()) for one in _listed(self.node.output())]
 
 
 def steps_of(events: DataFrame) -> list[Step]:
@@ -121,35 +126,39 @@ def sources_of(events: DataFrame, clock: str | None) -> Sources:
     if events.isStreaming:
         own = {step.place for step in known if step.node.isStreaming()}
     elif clock is not None:
-        time = steps[0].ids()[events.columns.index(clock)]
-        own = {step.place for step in _origins(steps[0], {time})}
+        own = {step.place for step, _ in origins(steps[0], {column_of(events, steps, clock)}, of_one_side=True)}
     own = own or {step.place for step in known}
     return Sources(
         tuple(step for step in known if step.place in own), tuple(step for step in known if step.place not in own)
     )
 
 
-def _origins(step: Step, wanted: set[int]) -> Iterator[Step]:
-    """The sources whose columns decide these columns of a step."""
+def column_of(events: DataFrame, steps: Sequence[Step], name: str) -> int:
+    """Spark's number of a column of the data frame."""
+    return steps[0].ids()[events.columns.index(name)]
+
+
+def origins(step: Step, wanted: set[int], of_one_side: bool = False) -> Iterator[tuple[Step, set[int]]]:
+    """The sources whose columns decide these columns of a step, and which of theirs do."""
     below = step.below()
     if step.is_source:
-        yield step
+        yield step, wanted
     elif step.kind in ("Union", "CTERelationRef"):  # the same columns under other numbers
         places = [step.ids().index(one) for one in wanted]
         for child in below:
             ids = child.ids()
-            yield from _origins(child, {ids[place] for place in places})
+            yield from origins(child, {ids[place] for place in places}, of_one_side)
     else:
         given = [set(child.ids()) for child in below]
         made = wanted.difference(*given)
         followed = (wanted - made) | (_made_from(step, made) if made else set())
         asked = [(child, followed & ids) for child, ids in zip(below, given, strict=True) if followed & ids]
-        if len(asked) > 1:
+        if of_one_side and len(asked) > 1:
             raise ConfigurationError(
                 "when something happened follows from both sides of a join: take the time of the events alone"
             )
         for child, columns in asked:
-            yield from _origins(child, columns)
+            yield from origins(child, columns, of_one_side)
 
 
 def _made_from(step: Step, made: set[int]) -> set[int]:
@@ -211,6 +220,14 @@ def check_plan(events: DataFrame, clock: str | None) -> None:
         raise ConfigurationError(
             "the events are looked up in themselves (a join, a subquery, exceptAll with the same source): one event "
             "more would change others. Join events with a table of something else"
+        )
+    with withheld("the plan"):
+        raised = sorted({name for step in steps for name in raising(_listed(step.node.expressions()))})
+    if raised:
+        raise ConfigurationError(
+            f"the data frame has functions that raise for some values ({', '.join(raised)}): one such record would "
+            "stop the stream for all others. Make it with spark.sql.ansi.enabled=false, as in es.application, where "
+            "they give null, or take try_cast, try_divide, try_to_timestamp, ..."
         )
     fickle = _fickle(steps, plan)
     if fickle:

@@ -323,12 +323,14 @@ ROWS = (
     ),
 )
 NAMES = tuple(row.name for row in ROWS)
-# Cores that are busy, moments that mean the same everywhere, Python processes that keep what they compiled and are
-# forked with what they need. And levels of logs once more: where an executor has no file at that path, it takes the
-# level of the driver.
+# Cores that are busy, moments that mean the same everywhere, cells that are null where they cannot be read, names of
+# folders that are texts, Python processes that keep what they compiled and are forked with what they need. And levels
+# of logs once more: where an executor has no file at that path, it takes the level of the driver.
 _USEFUL = {
     "spark.sql.files.maxPartitionBytes": "16m",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "evertally.spark.daemon",
     # For that neither BLAS nor Arrow's allocator may start a thread at its import (daemon.py); a task has one core.

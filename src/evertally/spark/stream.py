@@ -27,6 +27,7 @@ from evertally.spark.engine import Engine
 from evertally.spark.failures import failure_of, silence_pyspark, withheld
 from evertally.spark.inputs import told
 from evertally.spark.plans import steps_of
+from evertally.spark.readers import reader_options
 from evertally.spark.protections import check
 from evertally.spark.reading import BEAT
 from evertally.spark.root import Log, Record, written
@@ -316,10 +317,10 @@ def check_stream(events: DataFrame, spec: StreamSpec) -> None:
         raise ConfigurationError(f'{spec.path}: [clock] a clock of integers closes on request: close = "request"')
     check_events(events, spec)
     with withheld("the plan"):
-        nodes = [step.node for step in steps_of(events)]
-        names = [node.nodeName() for node in nodes]
-        joined = any(node.nodeName() == "Join" and _both_stream(node) for node in nodes)
-        options = {name.lower(): value for node in nodes for name, value in _options(node).items()}
+        steps = steps_of(events)
+        names = [step.kind for step in steps]
+        joined = any(step.kind == "Join" and _both_stream(step.node) for step in steps)
+        options = {name: value for step in steps for name, value in reader_options(step).items()}
     if "EventTimeWatermark" in names:
         raise ConfigurationError(
             "take withWatermark away: it is the largest time stamp of the data, and one event would close ticks for "
@@ -345,14 +346,3 @@ def check_stream(events: DataFrame, spec: StreamSpec) -> None:
 def _both_stream(join: Any) -> bool:
     return bool(join.left().isStreaming() and join.right().isStreaming())
 
-
-def _options(node: Any) -> dict[str, str]:
-    """The options of a source, of either generation."""
-    name = node.nodeName()
-    if name.startswith("StreamingRelationV2"):
-        return {key: str(value) for key, value in dict(node.extraOptions().asCaseSensitiveMap()).items()}
-    if name.startswith("StreamingRelation"):
-        options = node.dataSource().options()
-        keys = options.keys().toSeq()
-        return {keys.apply(i): str(options.apply(keys.apply(i))) for i in range(keys.size())}
-    return {}

@@ -1,0 +1,204 @@
+"""No record stops a stream for all others, and none decides how the others are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from one_process import assert_same, in_one_process
+
+import evertally.spark as es
+from evertally.errors import ConfigurationError
+from streams import write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TABLE = pa.table({"time": [0, 1, 2, 2], "page": [1, 2, 3, 33]})
+RAW = pa.table({"time": ["0", "1", "2", "2", "noon"], "page": ["1", "2", "3", "33", "3"], "zero": [1, 1, 1, 1, 0]})
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    return spec_of(tmp_path)
+
+
+def spec_of(folder: Path, **sections: Any) -> Path:
+    query = {"name": "pages", "kind": "vector_counter", "column": "page", "columns": 40}
+    return write(folder / "stream", query, **sections)
+
+
+@contextmanager
+def set_to(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """A session of somebody else, for a while."""
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)
+
+
+def raw(spark: SparkSession, folder: Path) -> DataFrame:
+    (folder / "raw").mkdir()
+    pq.write_table(RAW, folder / "raw/0.parquet")
+    return spark.read.parquet(str(folder / "raw"))
+
+
+# -- functions that raise
+
+
+def test_a_cell_that_is_no_number_is_null(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
+    events = raw(spark, tmp_path).selectExpr("cast(time as long) time", "cast(cast(page as int) / zero as int) page")
+    es.release_batch(events, spec, batch="one", until=3)
+    assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 3)])) == 3 * 40
+
+
+_RAISE = {
+    "cast(time as long)": "Cast",
+    "zero / zero": "Divide",
+    "to_timestamp(time)": "ParseToTimestamp",
+    "zero + 1": "Add",
+    "split(page, ',')[1]": "GetArrayItem",
+    "transform(array(time), t -> cast(t as int))": "Cast",
+}
+
+
+@pytest.mark.parametrize("function", _RAISE)
+def test_functions_that_raise_in_a_session_of_somebody(
+    spark: SparkSession, spec: Path, tmp_path: Path, function: str
+) -> None:
+    rows = raw(spark, tmp_path)
+    with set_to(spark, "spark.sql.ansi.enabled", "true"):
+        events = rows.selectExpr("1L time", "page", f"{function} made")
+        with pytest.raises(ConfigurationError, match=rf"raise for some values \({_RAISE[function]}\).*ansi.*try_cast"):
+            es.release_batch(events, spec, batch="one", until=3)
+        harmless = rows.selectExpr("cast(zero as double) d", "try_cast(time as long) time", "try_divide(zero, zero) page")
+        es.release_batch(harmless, spec, batch="one", until=3)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "timestamp_millis(zero)",
+        "assert_true(zero = 1)",
+        "raise_error(page)",
+        "to_number(page, '99')",
+        "parse_json(page)",
+        "from_json(page, 'a int', map('Mode', 'FailFast'))",
+    ],
+)
+def test_functions_that_always_may_raise(spark: SparkSession, spec: Path, tmp_path: Path, function: str) -> None:
+    events = raw(spark, tmp_path).selectExpr("1L time", "page", f"{function} made")
+    with pytest.raises(ConfigurationError, match="raise for some values"):
+        es.release_batch(events, spec, batch="one", until=3)
+
+
+def test_a_condition_that_raises(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="raise for some values"):
+        es.release_batch(raw(spark, tmp_path).filter("raise_error(page) is null"), spec, batch="one", until=3)
+
+
+# -- types that follow from records
+
+RECORDS = [{"time": t, "page": p} for t, p in zip(TABLE["time"].to_pylist(), TABLE["page"].to_pylist(), strict=True)]
+DECLARED = {"time": "integer", "page": "integer"}
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    (tmp_path / "lines").mkdir()
+    (tmp_path / "lines/0.json").write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    return tmp_path / "lines"
+
+
+def test_json_whose_types_nobody_has_declared(spark: SparkSession, spec: Path, lines: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"reader of json a schema, and declare .*\[events\], of time, page"):
+        es.release_batch(spark.read.json(str(lines)), spec, batch="one", until=3)
+
+
+def test_declared_json(spark: SparkSession, lines: Path, tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, events=DECLARED)
+    events = spark.read.schema("time long, page long").json(str(lines))
+    es.release_batch(events, spec, batch="one", until=3)
+    assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 3)])) == 3 * 40
+
+
+def test_one_record_that_would_change_the_type_of_all(spark: SparkSession, lines: Path, tmp_path: Path) -> None:
+    (lines / "1.json").write_text('{"time": 1, "page": "n/a"}\n')
+    with pytest.raises(ConfigurationError, match=r"column 'page' has another type than 'integer'"):
+        es.release_batch(spark.read.json(str(lines)), spec_of(tmp_path, events=DECLARED), batch="one", until=3)
+
+
+@pytest.mark.parametrize("option", ["inferSchema", "INFERSCHEMA"])
+def test_csv_that_is_looked_at(spark: SparkSession, spec: Path, tmp_path: Path, option: str) -> None:
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "cells/0.csv").write_text("time,page\n0,1\n")
+    events = spark.read.option(option, "true").csv(str(tmp_path / "cells"), header=True)
+    with pytest.raises(ConfigurationError, match="take inferschema away"):
+        es.release_batch(events, spec, batch="one", until=3)
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_reader_that_stops_at_a_bad_record(spark: SparkSession, lines: Path, tmp_path: Path, live: bool) -> None:
+    spec = spec_of(tmp_path, events=DECLARED)
+    reader: Any = spark.readStream if live else spark.read
+    events = reader.schema("time long, page long").option("MODE", "failfast").json(str(lines))
+    with pytest.raises(ConfigurationError, match="FAILFAST"):
+        if live:
+            es.release_stream(events, spec)
+        else:
+            es.release_batch(events, spec, batch="one", until=3)
+
+
+def test_a_stream_that_looks_at_its_first_files(spark: SparkSession, spec: Path, lines: Path) -> None:
+    with set_to(spark, "spark.sql.streaming.schemaInference", "true"):
+        with pytest.raises(ConfigurationError, match="reader of json a schema"):
+            es.release_stream(spark.readStream.json(str(lines)), spec)
+
+
+def test_readers_of_the_other_generation(spark: SparkSession, lines: Path, tmp_path: Path) -> None:
+    spec = spec_of(tmp_path)
+    with set_to(spark, "spark.sql.sources.useV1SourceList", ""):
+        with pytest.raises(ConfigurationError, match="reader of json a schema"):
+            es.release_batch(spark.read.json(str(lines)), spec, batch="one", until=3)
+        known = spark.read.schema("time long, page long")
+        with pytest.raises(ConfigurationError, match="FAILFAST"):
+            es.release_batch(known.option("mode", "FAILFAST").json(str(lines)), spec, batch="one", until=3)
+        es.release_batch(spark.read.schema("time long, page long").json(str(lines)), spec, batch="one", until=3)
+    assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 3)])) == 3 * 40
+
+
+# -- names of folders
+
+
+def folders(place: Path) -> str:
+    """A folder for each page."""
+    for number in range(3):
+        (place / f"pages/page=0{number}").mkdir(parents=True)
+        pq.write_table(pa.table({"time": [number], "other": [1]}), place / f"pages/page=0{number}/0.parquet")
+    return str(place / "pages")
+
+
+def test_names_of_folders_are_texts(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
+    """`page=XX`, a folder that one record makes, would turn 1 into 01 for all others."""
+    events = spark.read.parquet(folders(tmp_path))
+    assert dict(events.dtypes)["page"] == "string"
+
+
+def test_names_of_folders_that_are_taken_for_numbers(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
+    name = "spark.sql.sources.partitionColumnTypeInference.enabled"
+    with set_to(spark, name, "true"):
+        events = spark.read.parquet(folders(tmp_path))
+        with pytest.raises(ConfigurationError, match=r"these folders a schema, and declare .* of page:"):
+            es.release_batch(events, spec, batch="one", until=3)
+        renamed = events.selectExpr("time", "struct(page) as s").selectExpr("time", "s.page as page")
+        with pytest.raises(ConfigurationError, match=r"declare .* of page:"):
+            es.release_batch(renamed, spec, batch="one", until=3)
+        es.release_batch(events.selectExpr("time", "other page"), spec, batch="one", until=3)
