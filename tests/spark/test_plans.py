@@ -16,7 +16,7 @@ from one_process import assert_same, in_one_process
 import evertally.spark as es
 from evertally.errors import ConfigurationError, StateError
 from evertally.spark.inputs import input_of
-from evertally.spark.plans import check_plan
+from evertally.spark.plans import Plan, check_plan
 from streams import write
 
 if TYPE_CHECKING:
@@ -86,6 +86,11 @@ def test_rows_that_follow_from_others_wherever_that_stands(spark: SparkSession, 
         es.release_batch(frame, spec_of(folder), batch="one", until=3, snapshot="1")
 
 
+def tables(spark: SparkSession, query: object) -> list[DataFrame]:
+    """What the queries here look events up in."""
+    return [spark.table("limits")] if "limits" in str(query) else []
+
+
 _THEMSELVES = {
     "join": "select a.* from events a join events b on a.page = b.page + 1",
     "by a name": "with e as (select * from events) select a.* from e a join e b on a.page = b.page + 1",
@@ -99,20 +104,58 @@ _THEMSELVES = {
 
 @pytest.mark.parametrize("way", _THEMSELVES)
 def test_events_that_are_looked_up_in_themselves(spark: SparkSession, folder: Path, way: str) -> None:
-    with pytest.raises(ConfigurationError, match="looked up in themselves"):
-        es.release_batch(spark.sql(_THEMSELVES[way]), spec_of(folder), batch="one", until=3)
+    query, spec = spark.sql(_THEMSELVES[way]), spec_of(folder)
+    with pytest.raises(ConfigurationError, match="events meet other rows"):
+        es.release_batch(query, spec, batch="one", until=3)
+    with pytest.raises(ConfigurationError, match="cannot be looked up in themselves"):
+        es.release_batch(query, spec, batch="one", until=3, look_up=[spark.table("events")])
 
 
 def test_events_that_are_looked_up_in_their_files_read_otherwise(spark: SparkSession, folder: Path) -> None:
-    file = spark.read.parquet(str(folder / "events/0.parquet")).selectExpr("page + 1 page")
-    with pytest.raises(ConfigurationError, match="looked up in themselves"):
-        es.release_batch(events_of(spark, folder).join(file, "page"), spec_of(folder), batch="one", until=3)
+    """Links lead to the same file."""
+    (folder / "linked").symlink_to(folder / "events")
+    for name in ("events/0.parquet", "linked"):
+        file = spark.read.parquet(str(folder / name)).selectExpr("page + 1 page")
+        with pytest.raises(ConfigurationError, match="a file of look_up is one of theirs"):
+            es.release_batch(
+                events_of(spark, folder).join(file, "page"), spec_of(folder), batch="one", until=3, look_up=[file]
+            )
 
 
-def test_a_time_from_both_sides(spark: SparkSession, folder: Path) -> None:
-    query = "select coalesce(a.time, b.most) time, b.page from events a full join limits b on a.page = b.page"
-    with pytest.raises(ConfigurationError, match="both sides of a join"):
-        es.release_batch(spark.sql(query), spec_of(folder), batch="one", until=3)
+_KEEPS_TABLES = {
+    "full": "select coalesce(a.time, b.most) time, b.page from events a full join limits b on a.page = b.page",
+    "left": "select coalesce(e.time, 2L) time, l.page from limits l left join events e on e.page = l.page",
+    "right": "select coalesce(e.time, 2L) time, l.page from events e right join limits l on e.page = l.page",
+    "semi": "select most time, page from limits l left semi join events e on e.page = l.page",
+    "anti": "select most time, page from limits l left anti join events e on e.page = l.page",
+    "except": "select most, page from limits except select time, page from events",
+}
+
+
+@pytest.mark.parametrize("way", _KEEPS_TABLES)
+def test_rows_of_a_table_that_an_event_takes_away(spark: SparkSession, folder: Path, way: str) -> None:
+    query = spark.sql(_KEEPS_TABLES[way]).toDF("time", "page")
+    with pytest.raises(ConfigurationError, match="keeps rows of a table"):
+        es.release_batch(query, spec_of(folder), batch="one", until=3, look_up=[spark.table("limits")])
+
+
+_IN_ALL = {
+    "a subquery": "select 1L time, page from limits where exists (select 1 from events where page = 33)",
+    "a time of nothing": "select 1L time, a.page from events a join events b on a.page < b.page",
+    "a time of a table": """select l.most - 5 time, a.page from events a join events b on a.page < b.page
+        join limits l on l.page = a.page""",
+    "a time of a subquery": """select (select max(most) from limits) time, page from events a
+        where not exists (select 1 from events b where b.page > 35)""",
+    "a union with a table": "select * from events union all select * from limits",
+}
+
+
+@pytest.mark.parametrize("way", _IN_ALL)
+def test_the_time_does_not_say_what_events_are(spark: SparkSession, folder: Path, way: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"events meet other rows|counted as events"):
+        es.release_batch(
+            spark.sql(_IN_ALL[way]), spec_of(folder), batch="one", until=3, look_up=[spark.table("limits")]
+        )
 
 
 _ALONE = {
@@ -123,6 +166,9 @@ _ALONE = {
     "names": """with e as (select * from events), l as (select * from limits)
         select e.* from e join l on e.page = l.page""",
     "sorted, in parts": "select /*+ repartition(3) */ * from (select distinct * from events) order by page",
+    "a table that is added up": """with best as (select page, max(most) most from limits group by page)
+        select e.* from events e left join best on e.page = best.page where e.page <= (select max(page) from limits)""",
+    "all columns": "select distinct time, page from events",
     "two halves": "select * from events where page < 3 union all select * from events where page >= 3",
 }
 
@@ -130,7 +176,8 @@ _ALONE = {
 @pytest.mark.parametrize("way", _ALONE)
 def test_what_each_event_holds_and_a_table(spark: SparkSession, folder: Path, way: str) -> None:
     spec = spec_of(folder)
-    es.release_batch(spark.sql(_ALONE[way]), spec, batch="one", until=3)
+    query = _ALONE[way]
+    es.release_batch(spark.sql(query), spec, batch="one", until=3, look_up=tables(spark, query))
     assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
 
 
@@ -148,19 +195,148 @@ def test_an_event_more_moves_what_it_may(spark: SparkSession, folder: Path) -> N
 @pytest.mark.parametrize("clock", ["current_time() > time'00:00:01'", "now() > '2000-01-01'", "rand() < 0.5"])
 def test_clocks_and_coins(spark: SparkSession, folder: Path, clock: str) -> None:
     with pytest.raises(ConfigurationError, match="not the same when it is computed again"):
-        check_plan(events_of(spark, folder).filter(clock), "time")
+        check_plan(Plan(events_of(spark, folder).filter(clock)))
+
+
+# -- what no plan shows, or shows otherwise
+
+
+def _checkpointed(events: DataFrame) -> DataFrame:
+    most = events.groupBy("time").agg({"page": "max"}).toDF("time", "most")
+    return most.join(events, "time").where("most < 35").select("time", "page").localCheckpoint()
+
+
+def _by_rdd(events: DataFrame) -> DataFrame:
+    rows = events.rdd.sortBy(lambda row: row["page"]).zipWithIndex().filter(lambda pair: pair[1] < 2)
+    return rows.map(lambda pair: (pair[0]["time"], pair[0]["page"])).toDF(["time", "page"])
+
+
+@pytest.mark.parametrize("made", [_checkpointed, _by_rdd])
+def test_rows_that_do_not_say_how_they_were_made(
+    spark: SparkSession, folder: Path, made: Callable[[DataFrame], DataFrame]
+) -> None:
+    with pytest.raises(ConfigurationError, match="do not say how they were made"):
+        es.release_batch(made(events_of(spark, folder)), spec_of(folder), batch="one", until=3, snapshot="1")
+
+
+def test_rows_that_python_hands_over(spark: SparkSession, folder: Path) -> None:
+    spec = spec_of(folder)
+    rows = spark.createDataFrame([tuple(row.values()) for row in TABLE.to_pylist()], "time long, page long")
+    es.release_batch(rows, spec, batch="one", until=3, snapshot="four rows")
+    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
+
+
+def test_rows_that_spark_has_kept(spark: SparkSession, folder: Path) -> None:
+    """A frame that is read afresh takes the kept rows as well, and not those that its files hold by now."""
+    spec, kept = spec_of(folder), events_of(spark, folder).cache()
+    kept.count()
+    try:
+        for frame in (kept, events_of(spark, folder), events_of(spark, folder).where("page < 20")):
+            with pytest.raises(ConfigurationError, match="are cached"):
+                es.release_batch(frame, spec, batch="one", until=3)
+    finally:
+        kept.unpersist(blocking=True)
+    es.release_batch(events_of(spark, folder), spec, batch="one", until=3)
+
+
+def _wide(spark: SparkSession, folder: Path) -> DataFrame:
+    (folder / "wide").mkdir()
+    table = TABLE
+    for number in range(60):  # texts of plans end after 25 columns
+        table = table.append_column(f"other{number:02d}", TABLE["page"])
+    pq.write_table(table, folder / "wide/0.parquet")
+    return spark.read.parquet(str(folder / "wide"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (["_metadata.row_index % 2 chosen"], "follows from other rows"),
+        (["second(current_timestamp()) % 2 chosen"], r"computed again \(current_timestamp\)"),
+        (["time", "second(localtimestamp()) chosen"], r"computed again \(localtimestamp\)"),
+        (["unix_timestamp() chosen"], r"computed again \(current_timestamp\)"),
+        (["base64(aes_encrypt(cast(page as string), '0123456789abcdef')) chosen"], r"computed again \(aes_encrypt\)"),
+    ],
+)
+def test_plans_whose_texts_are_cut(spark: SparkSession, folder: Path, columns: list[str], words: str) -> None:
+    frame = _wide(spark, folder).selectExpr("*", *columns[-1:]).where("chosen is not null").select("time", "page")
+    with pytest.raises(ConfigurationError, match=words):
+        es.release_batch(frame, spec_of(folder), batch="one", until=3)
+
+
+def test_words_that_are_no_functions(spark: SparkSession, folder: Path) -> None:
+    (folder / "odd").mkdir()
+    table = TABLE.append_column("now()", pa.array(["rand()"] * 4)).append_column("_metadata", pa.array([1] * 4))
+    pq.write_table(table, folder / "odd/0.parquet")
+    spec = spec_of(folder)
+    frame = spark.read.parquet(str(folder / "odd")).where("`now()` != 'uuid() shuffle(' and _metadata = 1")
+    frame = frame.where("unix_timestamp('2026-01-01 00:00:00') > 0 and from_utc_timestamp('2026-01-01', 'UTC') is not null")
+    es.release_batch(frame, spec, batch="one", until=3)
+    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
+
+
+def test_a_variable_of_the_session(spark: SparkSession, folder: Path) -> None:
+    spark.sql("declare or replace variable most bigint")
+    spark.sql("set var most = (select max(page) from events)")
+    try:
+        frame = spark.sql("select * from events where most < 35")
+        with pytest.raises(ConfigurationError, match="a variable of the session"):
+            es.release_batch(frame, spec_of(folder), batch="one", until=3)
+    finally:
+        spark.sql("drop temporary variable most")
+
+
+def test_functions_of_many_rows(spark: SparkSession, folder: Path) -> None:
+    from pyspark.sql.functions import pandas_udf, udf
+
+    @pandas_udf("long")  # type: ignore[call-overload,untyped-decorator]
+    def most(pages: pd.Series) -> pd.Series:
+        return pages * 0 + pages.max()
+
+    events = events_of(spark, folder)
+    with pytest.raises(ConfigurationError, match="a Python function of many rows"):
+        es.release_batch(events.select("time", most("page").alias("page")), spec_of(folder), batch="one", until=3)
+    spec = spec_of(folder)
+    own = udf(lambda page: page, "long")
+    es.release_batch(events.select("time", own("page").alias("page")), spec, batch="one", until=3)
+    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
+
+
+@pytest.mark.parametrize(
+    "step", ["select distinct {} from events", "select {} from events intersect select * from events"]
+)
+def test_texts_that_are_equal_and_differ(spark: SparkSession, folder: Path, step: str) -> None:
+    """Which of them is kept follows from the order of rows."""
+    frame = spark.sql(step.format("time, cast(page as string) collate utf8_lcase page"))
+    with pytest.raises(ConfigurationError, match="follows from other rows"):
+        es.release_batch(frame, spec_of(folder), batch="one", until=3)
+
+
+def test_all_columns_and_some(spark: SparkSession, folder: Path) -> None:
+    events, spec = events_of(spark, folder), spec_of(folder)
+    with pytest.raises(ConfigurationError, match="Deduplicate"):
+        es.release_batch(events.dropDuplicates(["time"]), spec, batch="one", until=3)
+    es.release_batch(events.union(events).dropDuplicates(), spec, batch="one", until=3)
+    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
+
+
+def test_names_that_use_each_other(spark: SparkSession, folder: Path) -> None:
+    """Each of 40 names is a part of the next one twice: 2^40 ways down, 40 steps."""
+    names = [f"a{n + 1} as (select a.* from a{n} a where exists (select 1 from limits))" for n in range(40)]
+    query = spark.sql(f"with a0 as (select * from events), {', '.join(names)} select * from a40")
+    assert len(Plan(query, [spark.table("limits")]).steps) < 1000
 
 
 # -- what an input is told by
 
 
 def test_an_input_is_told_by_its_files_and_by_what_it_is_looked_up_in(spark: SparkSession, folder: Path) -> None:
-    given = input_of(spark.sql(_ALONE["a subquery"]), "time", None)
+    given = input_of(Plan(spark.sql(_ALONE["a subquery"]), [spark.table("limits")]), None)
     assert {part: [name for name, *_ in files] for part, files in given.items()} == {
         "files": [str(folder / "events/0.parquet")],
         "beside": [str(folder / "limits/0.parquet")],
     }
-    assert input_of(events_of(spark, folder), "time", "one")["files"] == given["files"], "also beside a snapshot"
+    assert input_of(Plan(events_of(spark, folder)), "one")["files"] == given["files"], "also beside a snapshot"
 
 
 def test_rows_in_memory_beside_files_need_a_snapshot(spark: SparkSession, folder: Path) -> None:
@@ -188,7 +364,7 @@ def test_a_table_may_be_looked_up_by_every_batch(spark: SparkSession, folder: Pa
     limits = spark.read.parquet(str(folder / "limits"))
     for number, (name, until) in enumerate([("events", 2), ("later", 3)]):
         frame = spark.read.parquet(str(folder / name)).join(limits, "page")
-        es.release_batch(frame, spec, batch=str(number), until=until)
+        es.release_batch(frame, spec, batch=str(number), until=until, look_up=[limits])
     assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 2), (later, 3)])) == 3 * 40
 
 
@@ -224,3 +400,56 @@ def test_releases_in_a_folder_whose_name_is_a_pattern(spark: SparkSession, tmp_p
     spec = spec_of(folder)
     es.release_batch(spark.read.parquet(str(tmp_path / "0.parquet")), spec, batch="one", until=3)
     assert es.releases(spark, spec).count() == 3 * 40
+
+
+# -- events of several batches, and of a stream
+
+
+@pytest.mark.parametrize("first", ["counted", "looked up"])
+def test_events_of_one_batch_that_another_looks_up(spark: SparkSession, folder: Path, first: str) -> None:
+    (folder / "later").mkdir()
+    pq.write_table(pa.table({"time": [2], "page": [3]}), folder / "later/0.parquet")
+    spec, events, later = spec_of(folder), events_of(spark, folder), spark.read.parquet(str(folder / "later"))
+    seen = events.select("page")
+
+    def count(alone: bool, batch: str, until: int) -> None:
+        if alone:
+            es.release_batch(events, spec, batch=batch, until=until)
+        else:
+            es.release_batch(later.join(seen, "page", "left_anti"), spec, batch=batch, until=until, look_up=[seen])
+
+    count(first == "counted", "one", 2)
+    with pytest.raises(StateError, match="holds events, and events are looked up in it"):
+        count(first != "counted", "two", 3)
+
+
+def test_the_version_of_a_table_is_no_event(spark: SparkSession, folder: Path) -> None:
+    """The rows of a table are told by a snapshot, and looked up by two batches."""
+    spec = spec_of(folder)
+    table = spark.createDataFrame([(1,), (2,), (3,), (33,)], "page long")
+    (folder / "later").mkdir()
+    later = pa.table({"time": [2], "page": [3]})
+    pq.write_table(later, folder / "later/0.parquet")
+    for number, (name, until) in enumerate([("events", 2), ("later", 3)]):
+        frame = spark.read.parquet(str(folder / name)).join(table, "page")
+        es.release_batch(frame, spec, batch=str(number), until=until, look_up=[table], snapshot="version 1")
+    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 2), (later, 3)])) == 3 * 40
+
+
+def test_a_stream_and_tables(spark: SparkSession, folder: Path) -> None:
+    spec = spec_of(folder)
+    live = spark.readStream.schema("time long, page long").parquet(str(folder / "events"))
+    limits = spark.read.parquet(str(folder / "limits"))
+    own = events_of(spark, folder).where("page = 33").select("page")
+    with pytest.raises(ConfigurationError, match="events meet other rows"):
+        es.release_stream(live.join(limits, "page"), spec)
+    for table in (own, spark.read.parquet(str(folder / "events/0.parquet")).select("page")):
+        with pytest.raises(ConfigurationError, match="a file of look_up is one of theirs"):
+            es.release_stream(live.join(table, "page", "left_anti"), spec, look_up=[table])
+    with pytest.raises(ConfigurationError, match="look_up takes a list of data frames that stand still"):
+        es.release_stream(live, spec, look_up=[live])
+    with pytest.raises(ConfigurationError, match="would keep events in the clear"):
+        es.release_stream(live.distinct(), spec)
+    with es.release_stream(live.join(limits, "page"), spec, every="1 second", look_up=[limits]) as running:
+        running.close(3)
+    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,11 @@ from evertally.runtime.input.envelope import BatchRefused, check_type
 from evertally.runtime.spec import StreamSpec
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
-from evertally.spark.inputs import input_of, names_of
-from evertally.spark.plans import check_plan
-from evertally.spark.readers import check_readers
+from evertally.spark.failures import withheld
+from evertally.spark.inputs import counted_again, input_of
+from evertally.spark.plans import Plan, check_plan
 from evertally.spark.protections import check
+from evertally.spark.readers import check_readers
 from evertally.spark.root import Record
 from evertally.spark.running import run
 
@@ -30,6 +31,7 @@ def release_batch(
     *,
     batch: str,
     until: object,
+    look_up: Sequence[DataFrame] = (),
     snapshot: str | None = None,
     accept: Collection[str] = (),
 ) -> Record:
@@ -37,8 +39,9 @@ def release_batch(
 
     `batch` is an id of your choosing: the same id with the same input is done already, with another input refused. The
     input is told by its files, their sizes and times; what has none (a table, a query) is told by `snapshot`, a text
-    that changes when its rows do. Events of later ticks wait; late ones enter the first tick that is not released.
-    Returns what was closed: batch, opened, through, chain.
+    that changes when its rows do. `look_up` names the data frames in which events are looked up by a join or a
+    subquery: whatever is not in it are events. Those of later ticks wait; late ones enter the first tick that is not
+    released. Returns what was closed: batch, opened, through, chain.
     """
     for name, said in (("batch", batch), ("snapshot", "none" if snapshot is None else snapshot)):
         if not isinstance(said, str) or not said:
@@ -50,10 +53,10 @@ def release_batch(
     if events.isStreaming:
         raise ConfigurationError("this is a data frame of a stream: use release_stream, or spark.read")
     protections = check(events.sparkSession, accept).as_dict()
-    check_events(events, settled)
+    plan = checked_plan(events, settled, look_up)
 
     def looked_at() -> Record:
-        return {"id": batch, "input": input_of(events, settled.clock.column, snapshot)}
+        return {"id": batch, "input": input_of(plan, snapshot)}
 
     envelope = looked_at()
     with taken(settled) as held:
@@ -82,12 +85,9 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
             raise StateError("this root is fed by a stream of Spark; it takes no batches of files beside it")
         if closed["envelope"].get("id") == envelope["id"]:
             return number
-        again = names_of(closed["envelope"].get("input", {})) & names_of(envelope["input"])
-        if again:
-            raise StateError(
-                f"{min(again)} was counted already, in batch {closed['envelope']['id']!r}: its events would count "
-                "twice. Give a batch what is new, and new files new names"
-            )
+        earlier = closed["envelope"]
+        if why := counted_again(envelope["input"], earlier.get("input", {}), earlier.get("id")):
+            raise StateError(why)
     number = engine.last + 1
     closed = log.closes(number)
     if closed is not None:
@@ -98,9 +98,9 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
     return number
 
 
-def check_events(events: DataFrame, spec: StreamSpec) -> None:
-    """Refuses a data frame without the columns of the spec, with types that they cannot have, or whose rows are not the
-    same when they are computed again."""
+def checked_plan(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFrame]) -> Plan:
+    """Refuses a data frame without the columns of the spec, with types that they cannot have, whose rows follow from
+    other rows, or are not the same when they are computed again."""
     known = {field.name: field.dataType for field in events.schema.fields}
     for name in spec.columns():
         if name.startswith("evertally_"):
@@ -113,8 +113,13 @@ def check_events(events: DataFrame, spec: StreamSpec) -> None:
             check_type(spec, name, _arrow_type(known[name]))
         except BatchRefused as problem:
             raise ConfigurationError(f"{spec.path.name}: {problem}") from None
-    check_plan(events, spec.clock.column)
-    check_readers(events, spec)
+    if not isinstance(look_up, Sequence) or any(table.isStreaming for table in look_up):
+        raise ConfigurationError("look_up takes a list of data frames that stand still: look_up=[table]")
+    with withheld("the plan"):
+        plan = Plan(events, look_up)
+    check_plan(plan)
+    check_readers(plan, spec)
+    return plan
 
 
 def _arrow_type(kind: Any) -> Any:

@@ -1,7 +1,9 @@
-"""What expressions of a data frame do to a single record: none may stop the stream for all others.
+"""What expressions of a data frame do: three things that none of them may.
 
-Since Spark 4 an expression raises where it gave null before (`spark.sql.ansi.enabled`): one cell that is no number, one
-division by zero, and no batch with that record is ever released. Whoever sees that nothing comes any more knows of it.
+They must give the same when they are computed again, must give for a row what follows from this row, and must stop the
+stream for no record. Since Spark 4 an expression raises where it gave null before (`spark.sql.ansi.enabled`): one cell
+that is no number, one division by zero, and no batch with that record is ever released. Whoever sees that nothing comes
+any more knows of it.
 """
 
 from __future__ import annotations
@@ -12,32 +14,68 @@ from typing import Any
 
 # Expressions that raise for some values, whatever the mode. Others say so themselves.
 _ALWAYS = {
-    "AesDecrypt", "ArrayInsert", "AssertNotNull", "BitwiseGet", "FromUTCTimestamp", "MapConcat", "MapFromArrays",
-    "MapFromEntries", "MicrosToTimestamp", "MillisToTimestamp", "RaiseError", "SecondsToTimestamp", "Sequence",
-    "SplitPart", "StringToMap", "TimestampAdd", "ToBinary", "ToNumber", "ToUTCTimestamp", "ValidateUTF8",
+    "AesDecrypt", "ArrayInsert", "AssertNotNull", "BitwiseGet", "MapConcat", "MapFromArrays", "MapFromEntries",
+    "MicrosToTimestamp", "MillisToTimestamp", "RaiseError", "SecondsToTimestamp", "Sequence", "StringToMap",
+    "TimestampAdd", "ToBinary", "ToNumber", "ValidateUTF8",
 }  # fmt: skip
+# Those that raise for some values of what comes after the first argument, as a name of a time zone.
+_BY_LATER_ARGUMENTS = {"AddMonths", "ConvertTimezone", "FromUTCTimestamp", "SplitPart", "ToUTCTimestamp"}
 _MOMENTS = {"date", "timestamp", "timestamp_ntz"}  # each of them can be cast to each other
+# Clocks say that they are deterministic, as within one query they are; encryption draws a nonce.
+_FICKLE = {
+    "AesEncrypt", "CurrentBatchTimestamp", "CurrentDate", "CurrentTime", "CurrentTimestamp", "LocalTimestamp", "Now",
+}  # fmt: skip
+_ONE_ROW_AT_A_TIME = {100, 101}  # types of Python functions; all others are given many rows
+_PLAIN = {"AttributeReference", "Literal"}
+
+
+def fickle(expressions: Iterable[Any]) -> list[str]:
+    """Those of Catalyst's expressions that give another value when they are computed again."""
+    given = list(expressions)
+    found = {_name(one) for one in _all(given) if _class(one) in _FICKLE}
+    for one in given:
+        if not one.deterministic():  # it has a part that is not; which one, they say of themselves
+            parts = [part for part in _all([one]) if not part.deterministic() and _deterministic_below(part)]
+            found |= {_name(part) for part in parts}
+    return sorted(found)
+
+
+def _deterministic_below(one: Any) -> bool:
+    return all(child.deterministic() for child in listed(one.children()))
+
+
+def unseen(expressions: Iterable[Any]) -> list[str]:
+    """Those whose value may follow from other rows: functions that are given many, variables of a session."""
+    found = set()
+    for one in _all(expressions):
+        kind = _class(one)
+        if kind == "VariableReference":
+            found.add("a variable of the session")
+        if kind.startswith("Python") and one.evalType() not in _ONE_ROW_AT_A_TIME:
+            found.add("a Python function of many rows")
+    return sorted(found)
 
 
 def raising(expressions: Iterable[Any]) -> list[str]:
-    """Those of Catalyst's expressions that raise for some record, by the names of their classes."""
-    return sorted({_class(one) for one in _within(expressions) if _raises(one)})
+    """Those that raise for some record. What is constant is worked out before one is read."""
+    return sorted({_name(one) for one in _all(expressions) if _raises(one) and not one.foldable()})
 
 
-def _within(expressions: Iterable[Any]) -> Iterator[Any]:
-    """They and all they are made of. What is constant is worked out before a record is read."""
+def _all(expressions: Iterable[Any]) -> Iterator[Any]:
+    """They and all they are made of; columns and constants aside."""
     todo = list(expressions)
     while todo:
         one = todo.pop()
-        if not one.foldable():
+        if _class(one) not in _PLAIN:
             yield one
-            children = one.children()
-            todo += [children.apply(place) for place in range(children.size())]
+            todo += listed(one.children())
 
 
 def _raises(one: Any) -> bool:
     kind = _class(one)
     if kind in _ALWAYS or one.throwable():
+        return True
+    if kind in _BY_LATER_ARGUMENTS and not all(child.foldable() for child in listed(one.children())[1:]):
         return True
     if kind in ("JsonToStructs", "CsvToStructs", "XmlToStructs") and fails_fast(options_of(one.options())):
         return True
@@ -57,8 +95,7 @@ def _harmless(cast: Any) -> bool:
 
 def options_of(options: Any) -> dict[str, str]:
     """Options of a reader, from a map of Scala; it takes their names in any case."""
-    keys = options.keys().toSeq()
-    return {keys.apply(place).lower(): str(options.apply(keys.apply(place))) for place in range(keys.size())}
+    return {name.lower(): str(options.apply(name)) for name in listed(options.keys().toSeq())}
 
 
 def fails_fast(options: Mapping[str, str]) -> bool:
@@ -70,8 +107,17 @@ def fails_fast(options: Mapping[str, str]) -> bool:
     return options.get("mode", "").upper() == "FAILFAST"
 
 
+def listed(sequence: Any) -> list[Any]:
+    """What is in a sequence of Scala."""
+    return [sequence.apply(place) for place in range(sequence.size())]
+
+
 def _class(one: Any) -> str:
     return str(one.getClass().getSimpleName())
+
+
+def _name(one: Any) -> str:
+    return str(one.prettyName())
 
 
 def _said(one: Any, method: str) -> str | None:

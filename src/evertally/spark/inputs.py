@@ -2,70 +2,86 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlparse
+from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.spark.failures import withheld
-from evertally.spark.plans import CONSTANT, files_of, sources_of
+from evertally.spark.plans import CONSTANT, Plan, Step
 from evertally.spark.root import Record
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from evertally.spark.sources import files_of, path_of
 
 
-def input_of(events: DataFrame, clock: str | None, snapshot: str | None) -> Record:
+def input_of(plan: Plan, snapshot: str | None) -> Record:
     """Files of the events, files that they are looked up in, and a snapshot: that of rows which lie in none."""
     with withheld("the input"):
-        sources = sources_of(events, clock)
-        own, beside = ([files_of(step) for step in steps] for steps in (sources.events, sources.beside))
-        loose = [
-            step.kind
-            for step, files in zip(sources.events + sources.beside, own + beside, strict=True)
-            if files is None and step.kind not in CONSTANT
-        ]
-    if loose and snapshot is None:
-        part = "this data frame" if not any(own + beside) else "a part of this data frame"
+        own, loose = _files(plan.events)
+        beside, loose_beside = _files(plan.tables)
+    if (loose or loose_beside) and snapshot is None:
+        part = "this data frame" if not own and not beside else "a part of this data frame"
         raise ConfigurationError(
-            f"{part} is read from no files ({', '.join(sorted(set(loose)))}): say what it holds with snapshot=..., a "
-            "text that changes when its rows do, such as the version of a table"
+            f"{part} is read from no files ({', '.join(sorted({*loose, *loose_beside}))}): say what it holds with "
+            "snapshot=..., a text that changes when its rows do, such as the version of a table"
         )
-    found = {
-        part: [told(name, snapshot) for name in sorted({name for names in files for name in names or []})]
-        for part, files in (("files", own), ("beside", beside))
-    }
-    if not found["files"] and snapshot is None:
+    found = {part: [told(name, snapshot) for name in names] for part, names in (("files", own), ("beside", beside))}
+    if not own and snapshot is None:
         raise ConfigurationError(
             "this data frame has no files, and no row: say what it holds with snapshot=..., a text that changes when "
             "its rows do"
         )
-    return {part: files for part, files in found.items() if files} | (
-        {} if snapshot is None else {"snapshot": snapshot}
-    )
+    # Of tables that are looked up the same version may be so by many batches.
+    whose = "snapshot beside" if loose_beside and not loose and own else "snapshot"
+    return {part: files for part, files in found.items() if files} | ({} if snapshot is None else {whose: snapshot})
 
 
-def names_of(given: Record) -> set[str]:
-    """What the events of an input are told by, whatever has become of them."""
-    files = {str(name) for name, *_ in given.get("files", [])}
-    return files | ({f"snapshot {given['snapshot']!r}"} if "snapshot" in given else set())
+def _files(sources: list[Step]) -> tuple[list[str], list[str]]:
+    """All files of some sources, and the kinds of those that lie in none."""
+    names: set[str] = set()
+    loose = []
+    for step in sources:
+        files = files_of(step)
+        if files is not None:
+            names.update(files)
+        elif step.kind not in CONSTANT:
+            loose.append(step.kind)
+    return sorted(names), loose
+
+
+def counted_again(now: Record, before: Record, batch: object) -> str | None:
+    """Why an input must not be counted, after that of an earlier batch; None if it may."""
+    if twice := _names(before, "files", "snapshot") & _names(now, "files", "snapshot"):
+        return (
+            f"{min(twice)} was counted already, in batch {batch!r}: its events would count twice. Give a batch what is "
+            "new, and new files new names"
+        )
+    looked_up = _names(before, "files") & _names(now, "beside") | _names(before, "beside") & _names(now, "files")
+    if looked_up:
+        return (
+            f"{min(looked_up)} holds events, and events are looked up in it, here or in batch {batch!r}: one event "
+            "more would change others. Look events up in something else"
+        )
+    return None
+
+
+def _names(given: Record, *parts: str) -> set[str]:
+    """What parts of an input are told by, whatever has become of them."""
+    files = {str(name) for part in parts for name, *_ in given.get(part, []) if part != "snapshot"}
+    return files | ({f"snapshot {given['snapshot']!r}"} if "snapshot" in parts and "snapshot" in given else set())
 
 
 def told(name: str, snapshot: str | None = None) -> list[Any]:
     """What can be said about a file without reading it: name, size and time. Of one in a store the name, beside a
     snapshot; of one that has several names by links, that behind them."""
-    address = urlparse(name)
-    if address.scheme not in ("", "file"):
+    path = path_of(name)
+    if path is None:
         if snapshot is not None:
             return [name]
         raise ConfigurationError(
-            f'sizes and versions of files of "{address.scheme}" are not known here: give snapshot=..., a text that '
-            "changes when they do"
+            f'sizes and versions of files of "{name.partition(":")[0]}" are not known here: give snapshot=..., a text '
+            "that changes when they do"
         )
-    path = Path(unquote(address.path))
     try:
-        found = path.stat()
+        found = Path(path).stat()
     except OSError as error:
         raise StateError(f"cannot look at {path}: {error.strerror}") from None
-    return [os.path.realpath(path), found.st_size, found.st_mtime_ns]
+    return [path, found.st_size, found.st_mtime_ns]

@@ -1,80 +1,68 @@
-"""What a data frame is made of: the steps of its plan, where its events come from, and what it must not be.
+"""What a data frame is made of, and what it must not be.
 
 One event more may add or take away rows of its own, and change no other row: what is charged for it is a row. So each
-step must make its rows of single rows, and what else a row is looked up in must not be the events again. A list of
-steps that do would be out of date with the next version of Spark; this is the list of those that are known to do no
-such thing, and everything else is refused.
+step above the events must make its rows of single rows, and what else a row is looked up in must not be the events
+again: it is named. A list of steps that do harm would be out of date with the next version of Spark; these are the
+steps that are known to do none, and everything else is refused.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evertally.errors import ConfigurationError
-from evertally.spark.expressions import raising
+from evertally.spark.expressions import fickle, listed, raising, unseen
 from evertally.spark.failures import withheld
+from evertally.spark.sources import identities, is_below, is_cached, names_twice, rows_of_unknown_making
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # Classes of Catalyst's analyzed plans. Sources:
 _SOURCES = {
-    "CTERelationRef", "DataSourceV2Relation", "DataSourceV2ScanRelation", "HiveTableRelation", "LocalRelation",
-    "LogicalRDD", "LogicalRelation", "OneRowRelation", "Range", "StreamingDataSourceV2Relation",
-    "StreamingDataSourceV2ScanRelation", "StreamingExecutionRelation", "StreamingRelation", "StreamingRelationV2",
-}  # fmt: skip
-# Steps whose rows follow from single rows. `EventTimeWatermark` changes none; streams refuse it in words of their own.
-_BY_ROWS = {
-    "CTERelationDef", "Distinct", "EventTimeWatermark", "Except", "Expand", "Filter", "Generate", "Intersect", "Join",
-    "Project", "RebalancePartitions", "Repartition", "RepartitionByExpression", "ResolvedHint", "Sort",
-    "SubqueryAlias", "Union", "View", "WithCTE",
+    "DataSourceV2Relation", "DataSourceV2ScanRelation", "HiveTableRelation", "LocalRelation", "LogicalRDD",
+    "LogicalRelation", "OneRowRelation", "Range", "StreamingDataSourceV2Relation", "StreamingDataSourceV2ScanRelation",
+    "StreamingExecutionRelation", "StreamingRelation", "StreamingRelationV2",
 }  # fmt: skip
 CONSTANT = {"OneRowRelation", "Range"}  # nobody's rows
-# What gives another value when it is computed again: half of the parts would count one, half another.
-_FICKLE = ("rand", "randn", "uuid", "shuffle", "monotonically_increasing_id", "spark_partition_id", "input_file_name")
-_CLOCKS = ("current_timestamp", "current_time", "current_date", "now", "localtimestamp", "unix_timestamp")
-_DATA_SOURCES = "org.apache.spark.sql.execution.datasources"
+# Steps whose rows follow from single rows. `EventTimeWatermark` changes none; streams refuse it in words of their own.
+_BY_ROWS = {
+    "CTERelationDef", "CTERelationRef", "EventTimeWatermark", "Expand", "Filter", "Generate", "Join", "Project",
+    "RebalancePartitions", "Repartition", "RepartitionByExpression", "ResolvedHint", "Sort", "SubqueryAlias", "Union",
+    "View", "WithCTE",
+}  # fmt: skip
+# Of several equal rows they keep one: an event more adds one, or none.
+DISTINCT = {"Deduplicate", "Distinct", "Except", "Intersect"}
+_OF_TABLES = {"Aggregate"}  # where no event is below, one more changes nothing of it
+# On which side of a join the events may be: on the other one, an event more adds and takes away rows of the table.
+_LEFT, _RIGHT = 0, 1
+_SIDES = {
+    "Inner": {_LEFT, _RIGHT},
+    "Cross": {_LEFT, _RIGHT},
+    "LeftOuter": {_LEFT},
+    "RightOuter": {_RIGHT},
+    "LeftSemi": {_LEFT},
+    "LeftAnti": {_LEFT},
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Step:
-    """A node of a plan, as Java has it, and the way to it. What has a name in the query (`with ... as`) is a part of
-    each step that names it."""
+    """A node of a plan, as Java has it. `below`: what it makes its rows of. `within`: plans in its expressions, as in
+    `where page in (select ...)`. `of_events`: whether its rows are made of events."""
 
     node: Any
-    place: tuple[int, ...] = ()
-    named: Mapping[Any, Any] = field(default_factory=dict)  # by number, what `with` defines
-
-    @property
-    def kind(self) -> str:
-        """The name of its class."""
-        return str(self.node.getClass().getSimpleName())
+    kind: str
+    below: tuple[Step, ...] = ()
+    within: tuple[Step, ...] = ()
+    of_events: bool = False
 
     @property
     def is_source(self) -> bool:
         """Whether rows begin here."""
-        return self.kind != "CTERelationRef" and not self.node.children().size()
-
-    def below(self) -> list[Step]:
-        """What it reads from."""
-        if self.kind == "CTERelationRef":
-            return self._steps([self.named[self.node.cteId()]])
-        children = _listed(self.node.children())
-        return self._steps(children[-1:] if self.kind == "WithCTE" else children)
-
-    def within(self) -> list[Step]:
-        """Plans in its expressions: `where page in (select ...)`."""
-        return [
-            Step(plan, (*self.place, -1 - number), self.named)
-            for number, plan in enumerate(_listed(self.node.subqueries()))
-        ]
-
-    def _steps(self, nodes: Sequence[Any]) -> list[Step]:
-        return [Step(node, (*self.place, number), self.named) for number, node in enumerate(nodes)]
+        return self.kind != "CTERelationRef" and not self.below
 
     def ids(self) -> list[int]:
         """Spark's numbers of its columns."""
@@ -82,187 +70,222 @@ class Step:
 
     def columns(self) -> list[tuple[str, int]]:
         """Its columns: names, and Spark's numbers."""
-        return [(one.name(), one.exprId().id()) for one in _listed(self.node.output())]
+        return [(one.name(), one.exprId().id()) for one in listed(self.node.output())]
 
 
-def steps_of(events: DataFrame) -> list[Step]:
-    """All steps of the plan of a data frame, those of its subqueries too; the last one first."""
-    top = events._jdf.queryExecution().analyzed()
-    found, todo = [], [Step(top, (), _named(top))]
+class Plan:
+    """The steps of a data frame, each after those that it is made of. `look_up`: data frames in which events are looked
+    up; all other sources are events."""
+
+    def __init__(self, events: DataFrame, look_up: Sequence[DataFrame] = ()) -> None:
+        self.frame = events
+        self._tables = [leaf for table in look_up for leaf in _leaves(_analyzed(table))]
+        self.steps = self._built(_analyzed(events))
+        sources = [step for step in self.steps if step.is_source]
+        if not any(step.of_events for step in sources) and not self._tables:  # nothing but what is nobody's
+            self.steps = self._built(_analyzed(events), constants_are_events=True)
+            sources = [step for step in self.steps if step.is_source]
+        self.events = [step for step in sources if step.of_events]
+        self.tables = [step for step in sources if not step.of_events]
+
+    @property
+    def top(self) -> Step:
+        """The last step, of which the rows are."""
+        return self.steps[-1]
+
+    def column(self, name: str) -> int:
+        """Spark's number of a column of the data frame."""
+        return self.top.ids()[self.frame.columns.index(name)]
+
+    def expressions(self) -> list[Any]:
+        """All that steps compute, of tables too."""
+        return [one for step in self.steps for one in listed(step.node.expressions())]
+
+    def _built(self, top: Any, constants_are_events: bool = False) -> list[Step]:
+        found: list[Step] = []
+        parts: dict[int, tuple[list[Step], list[Step]]] = {}  # of a node that is not built yet: below, within
+        named: dict[Any, Step] = {}  # by number, what `with` defines
+        for number, node, parent, role in reversed(list(_from_the_top(top))):
+            kind = _kind(node)
+            below, within = parts.pop(number, ([], []))
+            if kind == "WithCTE":  # what it defines is a part of whatever names it
+                below = below[-1:]
+            elif kind == "CTERelationRef":
+                below = [named[node.cteId()]]
+            of_events = any(step.of_events for step in below)
+            if not below and (constants_are_events or kind not in CONSTANT):
+                of_events = not any(node.sameResult(table) for table in self._tables)
+            step = Step(node, kind, tuple(below), tuple(within), of_events)
+            if kind == "CTERelationDef":
+                named[node.id()] = step
+            found.append(step)
+            parts.setdefault(parent, ([], []))[role].append(step)
+        return found
+
+
+_BELOW, _WITHIN = 0, 1
+
+
+def _from_the_top(top: Any) -> Iterator[tuple[int, Any, int, int]]:
+    """Each node with its number, that of the node above, and whether it stands below or within that. Backwards, each
+    comes after all that it is made of; what `with` defines comes before the queries that name it."""
+    todo = [(top, -1, _BELOW)]
+    number = 0
     while todo:
-        step = todo.pop()
-        found.append(step)
-        todo += step.below() + step.within()
-    return found
+        node, parent, role = todo.pop()
+        yield number, node, parent, role
+        todo += [(child, number, _BELOW) for child in listed(node.children())]
+        todo += [(child, number, _WITHIN) for child in listed(node.subqueries())]
+        number += 1
 
 
-def _named(top: Any) -> dict[Any, Any]:
-    found, todo = {}, [top]
-    while todo:
-        node = todo.pop()
-        if Step(node).kind == "CTERelationDef":
-            found[node.id()] = node
-        todo += _listed(node.children()) + _listed(node.subqueries())
-    return found
+def _analyzed(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().analyzed()
 
 
-def _listed(sequence: Any) -> list[Any]:
-    return [sequence.apply(place) for place in range(sequence.size())]
+def _leaves(top: Any) -> list[Any]:
+    leaves = [node for _, node, _, _ in _from_the_top(top) if not node.children().size()]
+    return [node for node in leaves if _kind(node) not in CONSTANT | {"CTERelationRef"}]
 
 
-@dataclass(frozen=True)
-class Sources:
-    """Where the rows of a data frame begin: the events, and what they are looked up in."""
-
-    events: tuple[Step, ...]
-    beside: tuple[Step, ...]
+def _kind(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
 
 
-def sources_of(events: DataFrame, clock: str | None) -> Sources:
-    """Events are what has the time at which something happened; of a stream, what comes live."""
-    steps = steps_of(events)
-    known = [step for step in steps if step.is_source]
-    own = set[tuple[int, ...]]()
-    if events.isStreaming:
-        own = {step.place for step in known if step.node.isStreaming()}
-    elif clock is not None:
-        own = {step.place for step, _ in origins(steps[0], {column_of(events, steps, clock)}, of_one_side=True)}
-    own = own or {step.place for step in known}
-    return Sources(
-        tuple(step for step in known if step.place in own), tuple(step for step in known if step.place not in own)
-    )
+# -- what it must not be
 
 
-def column_of(events: DataFrame, steps: Sequence[Step], name: str) -> int:
-    """Spark's number of a column of the data frame."""
-    return steps[0].ids()[events.columns.index(name)]
+def check_plan(plan: Plan) -> None:
+    """Refuses a data frame of which one event more could change several rows, or which is not the same when it is
+    computed again."""
+    with withheld("the plan"):
+        refused = _of_others(plan) or _of_itself(plan) or _of_chance(plan)
+    if refused:
+        raise ConfigurationError(refused)
 
 
-def origins(step: Step, wanted: set[int], of_one_side: bool = False) -> Iterator[tuple[Step, set[int]]]:
+def _of_others(plan: Plan) -> str | None:
+    strange = sorted({step.kind for step in plan.steps if not _is_by_rows(step)})
+    if strange:
+        return (
+            f"{', '.join(strange)}: which rows there are, or what they hold, follows from other rows, or it is not "
+            "known that it does not, and one event more would change several. Hand over single events, chosen by what "
+            "each of them holds (filter, distinct, join with a table); what they are looked up in may be added up, if "
+            "it is named: look_up=[table]"
+        )
+    if any(rows_of_unknown_making(step) for step in plan.events):
+        return (
+            "rows of an RDD, or of a checkpoint, do not say how they were made: if from other rows, one event more "
+            "would change several. Write them to files, and read those"
+        )
+    hidden = unseen(plan.expressions())
+    if hidden:
+        return (
+            f"{', '.join(hidden)}: what it gives for a row may follow from other rows, and one event more would change "
+            "several. Take a function of one row (udf without pandas or Arrow batches), and a value in the place of a "
+            "variable"
+        )
+    return None
+
+
+def _is_by_rows(step: Step) -> bool:
+    if step.kind in DISTINCT:
+        every = step.kind != "Deduplicate" or step.node.keys().size() == step.node.output().size()
+        # Of texts that are equal by a collation, which one is kept follows from the order of rows.
+        return every and not any("collate" in one.dataType().simpleString() for one in listed(step.node.output()))
+    if any(one.name() == "_metadata" and one.metadata().contains("__file_source_metadata_col")
+           for one in (listed(step.node.output()) if step.is_source else ())):  # fmt: skip
+        return False
+    return step.kind in _BY_ROWS | _SOURCES or (step.kind in _OF_TABLES and not step.of_events)
+
+
+def _of_itself(plan: Plan) -> str | None:
+    for step in plan.steps:
+        sides = [side for side, below in enumerate(step.below) if below.of_events]
+        if any(inner.of_events for inner in step.within) or (step.kind != "Union" and len(sides) > 1):
+            return (
+                f"events meet other rows ({step.kind}): name what they are looked up in, look_up=[table, ...]. If that "
+                "is the events again, one event more would change others: join events with a table of something else"
+            )
+        if step.kind == "Union" and sides and len(sides) < len(step.below):
+            return "rows of a table in look_up are counted as events (union): take it out of look_up"
+        if sides and not _may_stand_there(step, sides[0]):
+            return (
+                f"{_join_of(step)} keeps rows of a table without an event, or because there is one: an event more "
+                "would take some away, or add several. Put events on the side that is kept: events left join table"
+            )
+    if not plan.events or not plan.top.of_events:
+        return (
+            "all that this data frame is made of is in look_up, and nothing is left to be the events: they cannot be "
+            "looked up in themselves"
+        )
+    if twice := names_twice(plan.events):
+        return f"{twice} is named twice: each of its events would count twice"
+    tables = [(step, identities(step)) for step in plan.tables]
+    for step in plan.events:
+        own = identities(step)
+        if any(own & files or is_below(files, step) for _, files in tables):
+            return (
+                "the events are looked up in themselves: a file of look_up is one of theirs, and one event more would "
+                "change others. Join events with a table of something else"
+            )
+    return None
+
+
+def _may_stand_there(step: Step, side: int) -> bool:
+    if step.kind == "Join":
+        return side in _SIDES.get(_join_of(step), {_LEFT} if _join_of(step).startswith("ExistenceJoin") else set())
+    return step.kind != "Except" or side == _LEFT
+
+
+def _join_of(step: Step) -> str:
+    return str(step.node.joinType().toString()) if step.kind == "Join" else step.kind
+
+
+def _of_chance(plan: Plan) -> str | None:
+    if found := fickle(plan.expressions()):
+        return (
+            f"the data frame is not the same when it is computed again ({', '.join(found)}): a task that is tried "
+            "again would count other rows under the same noise. Write it to files first, and read those"
+        )
+    if is_cached(plan.frame, plan.steps):
+        return (
+            "rows of this data frame, or of what it is made of, are cached: they are those of the files that lay there "
+            "then. unpersist() them, or spark.catalog.clearCache()"
+        )
+    if found := raising(plan.expressions()):
+        return (
+            f"the data frame has functions that raise for some values ({', '.join(found)}): one such record would stop "
+            "the stream for all others. Make it with spark.sql.ansi.enabled=false, as in es.application, where they "
+            "give null, or take try_cast, try_divide, try_to_timestamp, ..."
+        )
+    return None
+
+
+# -- where columns come from
+
+
+def origins(step: Step, wanted: set[int]) -> Iterator[tuple[Step, set[int]]]:
     """The sources whose columns decide these columns of a step, and which of theirs do."""
-    below = step.below()
     if step.is_source:
         yield step, wanted
     elif step.kind in ("Union", "CTERelationRef"):  # the same columns under other numbers
         places = [step.ids().index(one) for one in wanted]
-        for child in below:
+        for child in step.below:
             ids = child.ids()
-            yield from origins(child, {ids[place] for place in places}, of_one_side)
+            yield from origins(child, {ids[place] for place in places})
     else:
-        given = [set(child.ids()) for child in below]
+        given = [set(child.ids()) for child in step.below]
         made = wanted.difference(*given)
         followed = (wanted - made) | (_made_from(step, made) if made else set())
-        asked = [(child, followed & ids) for child, ids in zip(below, given, strict=True) if followed & ids]
-        if of_one_side and len(asked) > 1:
-            raise ConfigurationError(
-                "when something happened follows from both sides of a join: take the time of the events alone"
-            )
-        for child, columns in asked:
-            yield from origins(child, columns, of_one_side)
+        for child, ids in zip(step.below, given, strict=True):
+            if followed & ids:
+                yield from origins(child, followed & ids)
 
 
 def _made_from(step: Step, made: set[int]) -> set[int]:
     """The columns from which a step makes these."""
     if step.kind != "Project":
-        return {one.exprId().id() for one in _listed(step.node.references().toSeq())}
-    chosen = [one for one in _listed(step.node.projectList()) if one.exprId().id() in made]
-    return {read.exprId().id() for one in chosen for read in _listed(one.references().toSeq())}
-
-
-def files_of(step: Step) -> list[str] | None:
-    """The files of a source as Spark has listed them; None if it is none of plain files: a table of a catalog, rows in
-    memory. Names that Spark lists and does not read (`_metadata`) are left out."""
-    node = step.node
-    try:
-        if step.kind == "LogicalRelation" and not node.catalogTable().isDefined():
-            location = node.relation().location()
-            if location.getClass().getName() != f"{_DATA_SOURCES}.InMemoryFileIndex":
-                return None
-            return [name for name in location.inputFiles() if is_data(name)]
-        if step.kind in ("DataSourceV2Relation", "DataSourceV2ScanRelation"):
-            table = node.table() if step.kind == "DataSourceV2Relation" else node.relation().table()
-            if table.getClass().getName().startswith(f"{_DATA_SOURCES}.v2."):
-                return [name for name in table.fileIndex().inputFiles() if is_data(name)]
-    except Exception:  # no relation of files: Java has no such method
-        return None
-    return None
-
-
-def is_data(name: str) -> bool:
-    """Whether Spark reads a file that it has listed.
-
-    >>> [is_data(f"file:/in/{name}") for name in ("0.parquet", "_day=1.parquet", "_metadata", ".0.parquet.crc")]
-    [True, True, False, False]
-    """
-    last = name.rpartition("/")[2]
-    return not last.startswith(".") and not (last.startswith("_") and "=" not in last)
-
-
-def check_plan(events: DataFrame, clock: str | None) -> None:
-    """Refuses a data frame of which one event more could change several rows, or which is not the same when it is
-    computed again."""
-    with withheld("the plan"):
-        steps = steps_of(events)
-        strange = sorted({step.kind for step in steps} - _BY_ROWS - _SOURCES)
-        plan = events._jdf.queryExecution().analyzed().toString()
-    if strange or re.search(r"\b_metadata#\d", plan):
-        raise ConfigurationError(
-            f"{', '.join(strange) or '_metadata'}: which rows there are, or what they hold, follows from other rows, "
-            "or it is not known that it does not, and one event more would change several. Hand over single events, "
-            "chosen by what each of them holds (filter, distinct, join with a table)"
-        )
-    with withheld("the plan"):
-        twice = _twice(steps)
-        again = _again(sources_of(events, clock))
-    if twice:
-        raise ConfigurationError(f"{twice} is named twice: each of its events would count twice")
-    if again:
-        raise ConfigurationError(
-            "the events are looked up in themselves (a join, a subquery, exceptAll with the same source): one event "
-            "more would change others. Join events with a table of something else"
-        )
-    with withheld("the plan"):
-        raised = sorted({name for step in steps for name in raising(_listed(step.node.expressions()))})
-    if raised:
-        raise ConfigurationError(
-            f"the data frame has functions that raise for some values ({', '.join(raised)}): one such record would "
-            "stop the stream for all others. Make it with spark.sql.ansi.enabled=false, as in es.application, where "
-            "they give null, or take try_cast, try_divide, try_to_timestamp, ..."
-        )
-    fickle = _fickle(steps, plan)
-    if fickle:
-        raise ConfigurationError(
-            f"the data frame is not the same when it is computed again ({', '.join(fickle)}): a task that is tried "
-            "again would count other rows under the same noise. Write it to files first, and read those"
-        )
-
-
-def _twice(steps: list[Step]) -> str | None:
-    """A file that one source names twice."""
-    for step in steps:
-        names = Counter(files_of(step) or [])
-        if twice := sorted(name for name, times in names.items() if times > 1):
-            return twice[0]
-    return None
-
-
-def _again(sources: Sources) -> bool:
-    """Whether what events are looked up in are the events, or some of their files."""
-    return any(_same(one, other) for one in sources.events for other in sources.beside)
-
-
-def _same(one: Step, other: Step) -> bool:
-    if one.kind in CONSTANT or other.kind in CONSTANT:
-        return False
-    return bool(one.node.sameResult(other.node)) or bool({*(files_of(one) or [])} & {*(files_of(other) or [])})
-
-
-def _fickle(steps: list[Step], plan: str) -> list[str]:
-    with withheld("the plan"):
-        deterministic = all(_deterministic(step.node) for step in steps)
-    found = [name for name in (*_FICKLE, *_CLOCKS) if re.search(rf"\b{name}\(", plan.lower())]
-    return found or ([] if deterministic else ["an expression that is not deterministic"])
-
-
-def _deterministic(node: Any) -> bool:
-    return all(expression.deterministic() for expression in _listed(node.expressions()))
+        return {one.exprId().id() for one in listed(step.node.references().toSeq())}
+    chosen = [one for one in listed(step.node.projectList()) if one.exprId().id() in made]
+    return {read.exprId().id() for one in chosen for read in listed(one.references().toSeq())}

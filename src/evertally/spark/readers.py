@@ -7,33 +7,36 @@ one says `n/a` and the others `007`, all of them are texts, and without it they 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evertally.errors import ConfigurationError
 from evertally.runtime.spec import StreamSpec
 from evertally.spark.expressions import fails_fast, options_of
 from evertally.spark.failures import withheld
-from evertally.spark.plans import Step, column_of, files_of, origins, steps_of
+from evertally.spark.plans import Plan, Step, origins
+from evertally.spark.sources import files_of
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_LOOK = ("json", "xml")  # at the records, unless they are given a schema
+_LOOK = ("json",)  # at the records, unless it is given a schema
 _MAY_LOOK = ("inferschema", "infertimestamp")
 _WHY = "types that follow from all records let one of them change what the others mean"
 
 
-def check_readers(events: DataFrame, spec: StreamSpec) -> None:
+def check_readers(plan: Plan, spec: StreamSpec) -> None:
     """Refuses readers that stop at a bad record, and those that may have found their types in the records."""
     with withheld("the plan"):
-        steps = steps_of(events)
-        sources = [step for step in steps if step.is_source]
+        sources = [step for step in plan.steps if step.is_source]
         options = [reader_options(step) for step in sources]
+        formats = {_format(step) for step in sources}
         unknown = [_format(step) for step in sources if _may_have_looked(step)]
-        in_folders = _from_folders(events, steps, spec.columns())
+        in_folders = _from_folders(plan, spec.columns())
     if any(fails_fast(given) for given in options):
         raise ConfigurationError(
             "a reader is in mode FAILFAST: one bad record would stop the stream for all others. Take PERMISSIVE"
+        )
+    if any(given.get("multiline", "").lower() == "true" for given in options) or "xml" in formats:
+        raise ConfigurationError(
+            "a record may run over several lines (multiLine, XML): one that does not end takes in those after it. "
+            "Write one record a line, or Parquet"
         )
     looking = [name for name in _MAY_LOOK for given in options if given.get(name, "").lower() == "true"]
     if looking:
@@ -65,7 +68,12 @@ def _may_have_looked(step: Step) -> bool:
         return not step.node.dataSource().userSpecifiedSchema().isDefined()
     if step.kind == "DataSourceV2Relation" and _format(step) in _LOOK:
         return not step.node.table().userSpecifiedSchema().isDefined()
-    return _format(step) in _LOOK
+    return _format(step) in _LOOK or _names_cells(step)
+
+
+def _names_cells(step: Step) -> bool:
+    """Whether columns are called by their place in the first line of a CSV file: how many there are, that one says."""
+    return _format(step) == "csv" and [name for name, _ in step.columns()][:1] == ["_c0"]
 
 
 def _format(step: Step) -> str:
@@ -76,26 +84,31 @@ def _format(step: Step) -> str:
     return str(step.node.table().name()).partition(" ")[0].lower() if step.kind == "DataSourceV2Relation" else ""
 
 
-def _from_folders(events: DataFrame, steps: Sequence[Step], names: Sequence[str]) -> list[str]:
+def _from_folders(plan: Plan, names: Sequence[str]) -> list[str]:
     """The columns that follow from names of folders (`country=07`) which were taken for something else than texts."""
-    found = []
-    for name in names:
-        for source, columns in origins(steps[0], {column_of(events, steps, name)}):
-            if columns & _folder_columns(source):
-                found.append(name)
-    return found
+    return [
+        name
+        for name in names
+        if any(columns & _folder_columns(source) for source, columns in origins(plan.top, {plan.column(name)}))
+    ]
 
 
 def _folder_columns(source: Step) -> set[int]:
     node = source.node
     if source.kind == "LogicalRelation" and _is_of_files(node.relation()):
-        folders = node.relation().partitionSchema()
+        folders = _typed(node.relation().partitionSchema())
     elif source.kind == "DataSourceV2Relation" and files_of(source) is not None:
-        folders = node.table().fileIndex().partitionSchema()
+        folders = _typed(node.table().fileIndex().partitionSchema())
+    elif source.kind == "StreamingRelation" and node.dataSource().userSpecifiedSchema().isDefined():
+        given = {field.name() for field in node.dataSource().userSpecifiedSchema().get().fields()}
+        folders = _typed(node.schema()) - given  # what was not given, Spark has found in names of folders
     else:
         return set()
-    typed = {field.name() for field in folders.fields() if field.dataType().typeName() != "string"}
-    return {identity for name, identity in source.columns() if name in typed}
+    return {identity for name, identity in source.columns() if name in folders}
+
+
+def _typed(schema: Any) -> set[str]:
+    return {field.name() for field in schema.fields() if field.dataType().typeName() != "string"}
 
 
 def _is_of_files(relation: Any) -> bool:

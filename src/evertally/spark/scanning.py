@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from evertally.spark.parquet_files import Scan, arrow_type, cut, row_groups
-from evertally.spark.plans import is_data
+from evertally.spark.sources import is_data
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -21,14 +21,14 @@ from evertally.errors import ConfigurationError, EvertallyError, HorizonExceeded
 from evertally.runtime import load_spec
 from evertally.runtime.spec import StreamSpec
 from evertally.secret import Secret
-from evertally.spark.batch import check_events
+from evertally.spark.batch import checked_plan
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import failure_of, silence_pyspark, withheld
 from evertally.spark.inputs import told
-from evertally.spark.plans import steps_of
-from evertally.spark.readers import reader_options
+from evertally.spark.plans import DISTINCT
 from evertally.spark.protections import check
+from evertally.spark.readers import reader_options
 from evertally.spark.reading import BEAT
 from evertally.spark.root import Log, Record, written
 from evertally.spark.running import numbered, run_rows
@@ -45,17 +45,19 @@ def release_stream(
     spec: str | os.PathLike[str],
     *,
     every: str = "5 seconds",
+    look_up: Sequence[DataFrame] = (),
     accept: Collection[str] = (),
 ) -> LiveStream:
     """Releases a stream of Spark until it is stopped. `every`: how often a batch is cut; a batch takes about a CPU
     second, however small it is, so ticks of less than ten seconds are for one process (`evertally serve`).
 
     With `close = "request"` events enter the tick of their own time, and `close(time)` says when ticks are over; with
-    "wall" a tick closes in the first batch that was cut `grace` seconds after its end.
+    "wall" a tick closes in the first batch that was cut `grace` seconds after its end. `look_up` names the data
+    frames in which events are looked up.
     """
     settled = load_spec(spec)
     protections = check(events.sparkSession, accept).as_dict()
-    check_stream(events, settled)
+    check_stream(events, settled, look_up)
     return LiveStream(events, settled, every, protections)
 
 
@@ -309,16 +311,16 @@ def _files(folder: Path, after: int, through: int) -> list[str]:
 _BY_ROWS = ("maxoffsetspertrigger", "minoffsetspertrigger", "maxbytespertrigger", "maxrowspertrigger")
 
 
-def check_stream(events: DataFrame, spec: StreamSpec) -> None:
+def check_stream(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFrame] = ()) -> None:
     """Refuses streams in which one event could move another, or which do not come again as they were."""
     if not events.isStreaming:
         raise ConfigurationError("this is a data frame of a batch job: use release_batch, or spark.readStream")
     if spec.clock.close == "wall" and spec.clock.integer:
         raise ConfigurationError(f'{spec.path}: [clock] a clock of integers closes on request: close = "request"')
-    check_events(events, spec)
+    steps = checked_plan(events, spec, look_up).steps
     with withheld("the plan"):
-        steps = steps_of(events)
-        names = [step.kind for step in steps]
+        names = {step.kind for step in steps}
+        keeping = sorted(step.kind for step in steps if step.kind in DISTINCT and step.of_events)
         joined = any(step.kind == "Join" and _both_stream(step.node) for step in steps)
         options = {name: value for step in steps for name, value in reader_options(step).items()}
     if "EventTimeWatermark" in names:
@@ -326,10 +328,10 @@ def check_stream(events: DataFrame, spec: StreamSpec) -> None:
             "take withWatermark away: it is the largest time stamp of the data, and one event would close ticks for "
             "all others. The clock of the spec closes ticks"
         )
-    if joined:
+    if joined or keeping:
         raise ConfigurationError(
-            "two streams are joined: Spark would keep the events of both in the clear until they meet. Join a stream "
-            "with what stands still, or hand over single events"
+            f"{keeping[0] if keeping else 'two streams are joined'}: Spark would keep events in the clear, to compare "
+            "them with later ones. Join a stream with what stands still, or hand over single events"
         )
     limits = [name for name in _BY_ROWS if name in options]
     if spec.clock.close == "wall" and "maxfilespertrigger" in options:
@@ -345,4 +347,3 @@ def check_stream(events: DataFrame, spec: StreamSpec) -> None:
 
 def _both_stream(join: Any) -> bool:
     return bool(join.left().isStreaming() and join.right().isStreaming())
-
