@@ -75,8 +75,8 @@ def test_words_of_spark_are_withheld_where_no_task_of_ours_failed(
     spark: SparkSession, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SparkFailed) as failed, withheld():
-        spark.sql(f"select cast('{LABEL}' as int) from range(3)").collect()
-    assert "CAST_INVALID_INPUT" in failed.value.kinds
+        spark.sql(f"select raise_error('{LABEL}') from range(3)").collect()
+    assert "USER_RAISED_EXCEPTION" in failed.value.kinds
     printed = capfd.readouterr()
     assert LABEL not in str(failed.value) + printed.out + printed.err
 

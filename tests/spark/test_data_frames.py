@@ -95,7 +95,7 @@ def test_rows_that_follow_from_other_rows(spark: SparkSession, tmp_path: Path, w
 def test_two_streams_that_are_joined(spark: SparkSession, tmp_path: Path) -> None:
     clock = spark.readStream.format("rate").load()
     one, two = (clock.selectExpr("value time", f"value {name}") for name in ("page", "other"))
-    with pytest.raises(ConfigurationError, match="two streams"):
+    with pytest.raises(ConfigurationError, match="events meet other rows"):
         es.release_stream(one.join(two, "time"), spec_of(tmp_path))
 
 

@@ -100,4 +100,4 @@ def test_an_open_application_shows_them_and_a_hardened_one_does_not(
     assert said.count("raised SparkFailed") == 3
     assert "a door: Spark stopped with PythonException, PYTHON_EXCEPTION, in door: ValueError at" in said
     assert "a group: Spark stopped with PythonException, PYTHON_EXCEPTION, in task: KeyError at" in said
-    assert "a cast of Spark's own: Spark stopped with NumberFormatException, CAST_INVALID_INPUT" in said
+    assert "a function of Spark's own: Spark stopped with SparkRuntimeException, USER_RAISED_EXCEPTION" in said

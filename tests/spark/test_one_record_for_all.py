@@ -208,3 +208,36 @@ def test_names_of_folders_that_are_taken_for_numbers(spark: SparkSession, spec: 
         with pytest.raises(ConfigurationError, match=r"declare .* of page:"):
             es.release_batch(renamed, spec, batch="one", until=3)
         es.release_batch(events.selectExpr("time", "other page"), spec, batch="one", until=3)
+
+
+def test_a_stream_of_folders(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
+    """A schema without the columns that stand in names of folders leaves their types to Spark."""
+    place = folders(tmp_path)
+    with set_to(spark, "spark.sql.sources.partitionColumnTypeInference.enabled", "true"):
+        events = spark.readStream.schema("time long").parquet(place)
+        assert dict(events.dtypes)["page"] == "int"
+        with pytest.raises(ConfigurationError, match=r"declare .* of page:"):
+            es.release_stream(events, spec)
+
+
+# -- records that take in others
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_records_over_several_lines(spark: SparkSession, spec: Path, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/0").write_text('0,"1\n1,2\n')
+    events = (
+        spark.read.schema("time long, page long").option("multiLine", True).format(kind).load(str(tmp_path / "raw"))
+    )
+    with pytest.raises(ConfigurationError, match="several lines"):
+        es.release_batch(events, spec, batch="one", until=3)
+
+
+def test_cells_without_names(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/0.csv").write_text("0,1\n1,2\n")
+    events = spark.read.csv(str(tmp_path / "raw")).toDF("time", "page")
+    with pytest.raises(ConfigurationError, match="reader of csv a schema"):
+        es.release_batch(events, spec, batch="one", until=3)
+    es.release_batch(spark.read.schema("time long, page long").csv(str(tmp_path / "raw")), spec, batch="one", until=3)

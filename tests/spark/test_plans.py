@@ -270,7 +270,9 @@ def test_words_that_are_no_functions(spark: SparkSession, folder: Path) -> None:
     pq.write_table(table, folder / "odd/0.parquet")
     spec = spec_of(folder)
     frame = spark.read.parquet(str(folder / "odd")).where("`now()` != 'uuid() shuffle(' and _metadata = 1")
-    frame = frame.where("unix_timestamp('2026-01-01 00:00:00') > 0 and from_utc_timestamp('2026-01-01', 'UTC') is not null")
+    frame = frame.where(
+        "unix_timestamp('2026-01-01 00:00:00') > 0 and from_utc_timestamp('2026-01-01', 'UTC') is not null"
+    )
     es.release_batch(frame, spec, batch="one", until=3)
     assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
 

@@ -102,7 +102,7 @@ _STREAMS: dict[str, tuple[Frame, str]] = {
     ),
     "uuid": (_of({}, "time; user; page; uuid() item"), "not the same when it is computed again"),
     "watermark": (
-        lambda spark, folder: _of({}, f"{_ALL}; timestamp_seconds(time) t")(spark, folder).withWatermark("t", "1 day"),
+        lambda spark, folder: _of({}, f"{_ALL}; cast(time as timestamp) t")(spark, folder).withWatermark("t", "1 day"),
         "withWatermark",
     ),
     "duplicates": (lambda spark, folder: _of({})(spark, folder).dropDuplicates(["user"]), "Deduplicate"),

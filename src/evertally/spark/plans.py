@@ -95,7 +95,8 @@ class Plan:
 
     def column(self, name: str) -> int:
         """Spark's number of a column of the data frame."""
-        return self.top.ids()[self.frame.columns.index(name)]
+        _, identity = self.top.columns()[self.frame.columns.index(name)]
+        return identity
 
     def expressions(self) -> list[Any]:
         """All that steps compute, of tables too."""
@@ -272,13 +273,13 @@ def origins(step: Step, wanted: set[int]) -> Iterator[tuple[Step, set[int]]]:
     elif step.kind in ("Union", "CTERelationRef"):  # the same columns under other numbers
         places = [step.ids().index(one) for one in wanted]
         for child in step.below:
-            ids = child.ids()
-            yield from origins(child, {ids[place] for place in places})
+            numbers = child.ids()
+            yield from origins(child, {numbers[place] for place in places})
     else:
-        given = [set(child.ids()) for child in step.below]
-        made = wanted.difference(*given)
+        known = [set(child.ids()) for child in step.below]
+        made = wanted.difference(*known)
         followed = (wanted - made) | (_made_from(step, made) if made else set())
-        for child, ids in zip(step.below, given, strict=True):
+        for child, ids in zip(step.below, known, strict=True):
             if followed & ids:
                 yield from origins(child, followed & ids)
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from evertally.errors import ConfigurationError, EvertallyError, HorizonExceeded, StateError
 from evertally.runtime import load_spec
@@ -321,17 +321,16 @@ def check_stream(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFram
     with withheld("the plan"):
         names = {step.kind for step in steps}
         keeping = sorted(step.kind for step in steps if step.kind in DISTINCT and step.of_events)
-        joined = any(step.kind == "Join" and _both_stream(step.node) for step in steps)
         options = {name: value for step in steps for name, value in reader_options(step).items()}
     if "EventTimeWatermark" in names:
         raise ConfigurationError(
             "take withWatermark away: it is the largest time stamp of the data, and one event would close ticks for "
             "all others. The clock of the spec closes ticks"
         )
-    if joined or keeping:
+    if keeping:
         raise ConfigurationError(
-            f"{keeping[0] if keeping else 'two streams are joined'}: Spark would keep events in the clear, to compare "
-            "them with later ones. Join a stream with what stands still, or hand over single events"
+            f"{keeping[0]}: Spark would keep events in the clear, to compare them with later ones. Hand over single "
+            "events"
         )
     limits = [name for name in _BY_ROWS if name in options]
     if spec.clock.close == "wall" and "maxfilespertrigger" in options:
@@ -343,7 +342,3 @@ def check_stream(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFram
         )
     if options.get("failondataloss", "true").lower() != "true":
         raise ConfigurationError("failOnDataLoss must be true: a stream that has lost events must not go on silently")
-
-
-def _both_stream(join: Any) -> bool:
-    return bool(join.left().isStreaming() and join.right().isStreaming())

@@ -40,7 +40,7 @@ def count() -> int:
 found = count()
 for failing in (
     lambda: events.groupBy("label").applyInArrow(guarded(broken), "n long").collect(),
-    lambda: events.selectExpr("cast(label as int)").collect(),
+    lambda: events.selectExpr("raise_error(label)").collect(),
 ):
     try:
         with withheld("a job"):

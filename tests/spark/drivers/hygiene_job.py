@@ -120,7 +120,7 @@ def broken_jobs(events: Any) -> None:
     jobs = {
         "a door": lambda: events.mapInArrow(door_, "label string").collect(),
         "a group": lambda: events.groupBy("label").applyInArrow(group_, "n long").collect(),
-        "a cast of Spark's own": lambda: events.selectExpr("cast(label as int)").collect(),
+        "a function of Spark's own": lambda: events.selectExpr("raise_error(label)").collect(),
     }
     for name, run in jobs.items():
         try:
