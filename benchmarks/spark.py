@@ -178,7 +178,11 @@ def stream(spark: Any, work: Path, events: int, columns: int, ticks: int) -> dic
     folder.mkdir()
     pages = [rng.integers(0, columns, events // ticks) for _ in range(ticks)]
     shape = "time long, page long"
-    live = es.release_stream(spark.readStream.schema(shape).parquet(str(folder)), case.spec, every="100 milliseconds")
+    live = es.release_stream(
+        spark.readStream.schema(shape).option("maxFileAge", "100000d").parquet(str(folder)),
+        case.spec,
+        every="100 milliseconds",
+    )
     spent = []
     with live:
         for tick, page in enumerate(pages):

@@ -271,7 +271,7 @@ class Campaign:
 
     def closes(self, batch: int) -> dict[str, Any]:
         """What was settled of a batch before it was computed."""
-        found: dict[str, Any] = json.loads((self.root / f"closes/{batch:08d}").read_bytes())
+        found: dict[str, Any] = json.loads((self.root / f"closes/{batch:08d}").read_bytes())["said"]
         return found
 
     def _matters(self, batch: int) -> bool:

@@ -112,7 +112,11 @@ def test_the_end_of_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     pq.write_table(TABLE.rename_columns(["time", "a.b"]), tmp_path / "events" / "a.parquet")
     spec = spec_of(tmp_path, "a.b")
-    events = spark.readStream.schema("time long, `a.b` long").parquet(str(tmp_path / "events"))
+    events = (
+        spark.readStream.schema("time long, `a.b` long")
+        .option("maxFileAge", "100000d")
+        .parquet(str(tmp_path / "events"))
+    )
     with es.release_stream(events, spec, every="1 second") as live:
         with pytest.raises(HorizonExceeded, match="tick 25 is beyond 24"):
             live.close(25, wait=PATIENCE)
@@ -124,7 +128,12 @@ def test_the_end_of_a_stream(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_stream_that_was_stopped_before_its_first_batch(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     pq.write_table(TABLE, tmp_path / "events" / "a.parquet")
-    spec, events = spec_of(tmp_path), spark.readStream.schema("time long, page long").parquet(str(tmp_path / "events"))
+    spec, events = (
+        spec_of(tmp_path),
+        spark.readStream.schema("time long, page long")
+        .option("maxFileAge", "100000d")
+        .parquet(str(tmp_path / "events")),
+    )
     for _ in range(3):
         es.release_stream(events, spec, every="0 seconds").stop()
     with es.release_stream(events, spec, every="1 second") as live:

@@ -143,7 +143,7 @@ def test_one_record_that_would_change_the_type_of_all(spark: SparkSession, lines
 def test_csv_that_is_looked_at(spark: SparkSession, spec: Path, tmp_path: Path, option: str) -> None:
     (tmp_path / "cells").mkdir()
     (tmp_path / "cells/0.csv").write_text("time,page\n0,1\n")
-    events = spark.read.option(option, "true").csv(str(tmp_path / "cells"), header=True)
+    events = spark.read.option(option, "true").csv(str(tmp_path / "cells"), header=True, enforceSchema=False)
     with pytest.raises(ConfigurationError, match="take inferschema away"):
         es.release_batch(events, spec, batch="one", until=3)
 
@@ -152,7 +152,8 @@ def test_csv_that_is_looked_at(spark: SparkSession, spec: Path, tmp_path: Path, 
 def test_a_reader_that_stops_at_a_bad_record(spark: SparkSession, lines: Path, tmp_path: Path, live: bool) -> None:
     spec = spec_of(tmp_path, events=DECLARED)
     reader: Any = spark.readStream if live else spark.read
-    events = reader.schema("time long, page long").option("MODE", "failfast").json(str(lines))
+    reader = reader.option("MODE", "failfast").option("maxFileAge", "100000d")
+    events = reader.schema("time long, page long").json(str(lines))
     release = (
         partial(es.release_stream, events, spec)
         if live
@@ -164,7 +165,7 @@ def test_a_reader_that_stops_at_a_bad_record(spark: SparkSession, lines: Path, t
 
 def test_a_stream_that_looks_at_its_first_files(spark: SparkSession, spec: Path, lines: Path) -> None:
     with set_to(spark, "spark.sql.streaming.schemaInference", "true"):
-        events = spark.readStream.json(str(lines))
+        events = spark.readStream.option("maxFileAge", "100000d").json(str(lines))
     with pytest.raises(ConfigurationError, match="reader of json a schema"):
         es.release_stream(events, spec)
 
@@ -214,7 +215,7 @@ def test_a_stream_of_folders(spark: SparkSession, spec: Path, tmp_path: Path) ->
     """A schema without the columns that stand in names of folders leaves their types to Spark."""
     place = folders(tmp_path)
     with set_to(spark, "spark.sql.sources.partitionColumnTypeInference.enabled", "true"):
-        events = spark.readStream.schema("time long").parquet(place)
+        events = spark.readStream.schema("time long").option("maxFileAge", "100000d").parquet(place)
         assert dict(events.dtypes)["page"] == "int"
         with pytest.raises(ConfigurationError, match=r"declare .* of page:"):
             es.release_stream(events, spec)

@@ -440,7 +440,9 @@ def test_the_version_of_a_table_is_no_event(spark: SparkSession, folder: Path) -
 
 def test_a_stream_and_tables(spark: SparkSession, folder: Path) -> None:
     spec = spec_of(folder)
-    live = spark.readStream.schema("time long, page long").parquet(str(folder / "events"))
+    live = (
+        spark.readStream.schema("time long, page long").option("maxFileAge", "100000d").parquet(str(folder / "events"))
+    )
     limits = spark.read.parquet(str(folder / "limits"))
     own = events_of(spark, folder).where("page = 33").select("page")
     with pytest.raises(ConfigurationError, match="events meet other rows"):

@@ -47,7 +47,7 @@ def put(stream: Path, tick: int, seed: int = 0) -> Path:
 
 
 def live(spark: SparkSession, stream: Path) -> LiveStream:
-    events = spark.readStream.schema(SCHEMA).parquet(str(stream.parents[1] / "input"))
+    events = spark.readStream.schema(SCHEMA).option("maxFileAge", "100000d").parquet(str(stream.parents[1] / "input"))
     return release_stream(events, stream, every="50 milliseconds")
 
 
@@ -60,7 +60,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def closed(stream: Path) -> list[Record]:
-    return [json.loads(path.read_bytes()) for path in sorted(place(stream, "root").glob("closes/*"))]
+    return [json.loads(path.read_bytes())["said"] for path in sorted(place(stream, "root").glob("closes/*"))]
 
 
 def assert_as_one_process(stream: Path) -> None:
@@ -89,7 +89,11 @@ def _read(spark: SparkSession, folder: str) -> DataFrame:
 
 def _of(options: dict[str, str], expression: str = "*") -> Frame:
     return lambda spark, folder: (
-        spark.readStream.schema(SCHEMA).options(**options).parquet(folder).selectExpr(*expression.split("; "))
+        spark.readStream.schema(SCHEMA)
+        .option("maxFileAge", "100000d")
+        .options(**options)
+        .parquet(folder)
+        .selectExpr(*expression.split("; "))
     )
 
 
@@ -133,7 +137,12 @@ def test_files_may_be_limited_where_ticks_close_on_request_only(spark: SparkSess
         .replace("start = 0", "start = 2026-01-01T00:00:00Z")
     )
     wall.write_text(text.replace("tick = 1\n", 'tick = "1h"\n'))
-    one_file = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(stream.parents[1] / "input"))
+    one_file = (
+        spark.readStream.schema(SCHEMA)
+        .option("maxFileAge", "100000d")
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(stream.parents[1] / "input"))
+    )
     with pytest.raises(ConfigurationError, match="maxfilespertrigger"):
         release_stream(one_file, wall)
     with release_stream(one_file, stream, every="50 milliseconds") as running:

@@ -21,7 +21,7 @@ from evertally.runtime.state.sidecar import Sidecar
 from evertally.spark.asking import ask
 from evertally.spark.batch import _number as number_of
 from evertally.spark.beginning import taken
-from evertally.spark.engine import Engine
+from evertally.spark.engine import Engine, take_back
 from evertally.spark.failures import TaskFailed
 from evertally.spark.job import Shop, shop
 from evertally.spark.public import batches, shown
@@ -627,6 +627,95 @@ def test_a_beginning_that_was_interrupted_may_be_of_another_spec(place: Path) ->
     assert go_on(spec, 1)[0]["batch"] == 1
 
 
+# a batch that cannot be finished
+
+
+def begin(engine: Engine, number: int, name: str) -> None:
+    """Begins a batch, and dies."""
+
+    def dies(job: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.advance(dies, number, BATCHES[number][1], {"id": name})
+
+
+def test_a_batch_that_is_taken_back(spec: Path) -> None:
+    """What was begun with one input, and with another, is released from a third."""
+    tables, through = BATCHES[3]
+    for name in ("bad", "worse"):
+        with taken(load_spec(spec)) as held:
+            begin(Engine(held), 3, name)
+        assert take_back(spec) == name
+    with taken(load_spec(spec)) as held:
+        assert Engine(held).advance(by_hand(tables), 3, through, {"id": "good"})["turn"] == 2
+        assert held.log.closes(3)["envelope"] == {"id": "good"}
+    with pytest.raises(StateError, match="nothing to take back"):
+        take_back(spec)
+    assert go_on(spec, 4)[0]["turn"] == 0
+
+
+def test_a_driver_that_is_quicker_than_who_takes_its_batch_back(spec: Path) -> None:
+    tables, through = BATCHES[3]
+    with taken(load_spec(spec)) as held:
+        engine, other = Engine(held), Engine(held)
+
+        def while_it_works(job: Any) -> Any:
+            other.take_back()
+            return by_hand(tables)(job)
+
+        engine.advance(while_it_works, 3, through, {"id": "first"})
+        assert held.log.closes(3)["envelope"] == {"id": "first"}
+        with pytest.raises(StateError, match="it is released, and those events would be lost"):
+            other.advance(by_hand(tables), 3, through, {"id": "second"})
+        with pytest.raises(StateError, match="nothing to take back"):
+            other.take_back()
+
+
+def test_a_batch_that_has_not_begun_is_not_taken_back(place: Path) -> None:
+    spec = write(place / "spark", ALL)
+    with pytest.raises(StateError, match="has not begun"):
+        take_back(spec)
+    assert sorted(path.name for path in spec.parent.iterdir()) == [spec.name]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(b'"through":8', b'"through":9'), (b'"turn":0', b'"turn":1'), (None, b"{}"), (None, b"null")]
+)
+def test_what_a_batch_closes_is_sealed(spec: Path, old: bytes | None, new: bytes) -> None:
+    with taken(load_spec(spec)) as held:
+        begin(Engine(held), 3, "3")
+    path = where(spec, "root") / "closes" / "00000003"
+    data = path.read_bytes()
+    changed = new if old is None else data.replace(old, new)
+    assert changed != data
+    path.chmod(0o600)
+    path.write_bytes(changed)
+    refused(spec, "closes/00000003 under the root is damaged")
+
+
+@pytest.mark.parametrize("content", [b"null", b"[]", b"{}"])
+def test_a_manifest_that_is_nothing(spec: Path, content: bytes) -> None:
+    path = where(spec, "root") / "manifest" / "00000002"
+    path.chmod(0o600)
+    path.write_bytes(content)
+    refused(spec, "manifest/00000002 under the root is damaged")
+
+
+def test_a_clock_that_went_back(spec: Path) -> None:
+    """The stamp of a batch is never before the first tick that is not released: caps of users have counted that."""
+    stamps = []
+
+    def run(job: Any) -> Any:
+        stamps.append(job.stamp)
+        return by_hand(BATCHES[3][0])(job)
+
+    with taken(load_spec(spec)) as held:
+        record = Engine(held).advance(run, 3, BATCHES[3][1], {"id": "3"}, stamp=2)
+    assert stamps == [record["opened"]]
+    assert record["opened"] > 2
+
+
 # the checkpoint of Spark
 
 
@@ -639,10 +728,17 @@ def planned(spec: Path, offsets: int, commits: int) -> Path:
     return folder
 
 
-def test_a_driver_that_died_before_its_first_batch_is_no_other_stream(spec: Path) -> None:
+def test_a_driver_that_died_before_its_first_batch_is_no_other_stream(place: Path) -> None:
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
     with taken(load_spec(spec)) as held:
         check_checkpoint(held.log, planned(spec, 1, 0))  # refuses nothing
-        assert held.log.last() == 2
+        assert held.log.last() == -1
+
+
+def test_a_stream_beside_batches(spec: Path) -> None:
+    """It would count the files of the batches once more."""
+    with taken(load_spec(spec)) as held, pytest.raises(StateError, match="this root takes batches of files"):
+        check_checkpoint(held.log, planned(spec, 1, 0))
 
 
 @pytest.mark.parametrize(("offsets", "commits"), [(2, 0), (1, 1), (3, 2)])

@@ -137,7 +137,7 @@ def test_a_live_stream_is_what_one_process_releases(spark: SparkSession, tmp_pat
     first, second = events(3), events(4)
     put(folder, "0", first.slice(0, 10))
     schema = spark.read.parquet(str(folder)).schema
-    source = spark.readStream.schema(schema).parquet(str(folder))
+    source = spark.readStream.schema(schema).option("maxFileAge", "100000d").parquet(str(folder))
     with es.release_stream(source, spec, every="100 milliseconds") as live:
         put(folder, "1", first.slice(10))
         assert live.close(2000) == 2
@@ -164,7 +164,7 @@ def test_ticks_close_by_the_clock_and_idle_ones_too(spark: SparkSession, tmp_pat
     stamped = stamped.set_column(0, "time", pa.array(moments, pa.timestamp("us", tz="UTC")))
     put(folder, "0", stamped)
     schema = spark.read.parquet(str(folder)).schema
-    source = spark.readStream.schema(schema).parquet(str(folder))
+    source = spark.readStream.schema(schema).option("maxFileAge", "100000d").parquet(str(folder))
     with es.release_stream(source, spec, every="500 milliseconds") as live:
         with pytest.raises(ConfigurationError, match="close by the clock"):
             live.close(written(begin * 1_000_000))

@@ -545,6 +545,15 @@ def spark_submit_command(spec_file: SpecFile, context: typer.Context) -> None:
         raise typer.Exit(submitted(spec_file, context.args))
 
 
+@spark.command("take-back")
+def spark_take_back_command(spec_file: SpecFile) -> None:
+    """Forget from which input a batch was begun that cannot be finished, as its files cannot be read or are gone."""
+    with _readable_errors("spark", interrupted=_NOTHING_KEPT):
+        from evertally.cli.spark import taken_back
+
+        typer.echo(taken_back(spec_file))
+
+
 @spark.command("verify")
 def spark_verify_command(
     spec_file: SpecFile,

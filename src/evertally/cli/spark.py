@@ -20,6 +20,9 @@ from evertally.spark.failures import SparkFailed, withheld
 from evertally.spark.protections import conf
 from evertally.spark.public import verified
 
+# A cell that cannot be read is null, and a record like others: it must not stop the rest. Columns go by name, in files
+# whose headers are alike; quotes in quoted cells are written twice.
+_OF_CSV = {"header": "true", "mode": "PERMISSIVE", "enforceSchema": "false", "escape": '"', "maxColumns": "1000000"}
 _FORMATS = ("parquet", "json", "csv", "orc")
 # What [events] declares, as Spark calls it.
 _TYPES = {
@@ -30,6 +33,9 @@ _TYPES = {
     "list of text": "array<string>",
     "counts": "map<string, bigint>",
 }
+
+
+_OVER = "It was over before, and closes no later tick: those are for the next batch"
 
 
 def properties(spec_file: Path) -> list[str]:
@@ -46,7 +52,8 @@ def _batch(spark: Any, spec_file: Path, events: str, kind: str, batch: str, unti
     spec = load_spec(spec_file)
     done = es.release_batch(_loaded(spark, spec, kind, events), spec_file, batch=batch, until=until)
     ticks = f"ticks {done['opened']} to {done['through']}"
-    return f"{spec.name}: {ticks} are out, batch {done['batch']}; see {spec.engine.public}"
+    said = f"{spec.name}: {ticks} are out, batch {done['batch']}; see {spec.engine.public}"
+    return said if done["through"] >= spec.clock.tick_before(until) else f"{said}. {_OVER}"
 
 
 def run_stream(
@@ -94,6 +101,11 @@ def submitted(spec_file: Path, arguments: list[str]) -> int:
         return subprocess.call([command, "--properties-file", str(file), *arguments], env=environment)  # noqa: S603
 
 
+def taken_back(spec_file: Path) -> str:
+    batch = es.take_back(spec_file)
+    return f"{load_spec(spec_file).name}: batch {batch!r} is taken back, and what it was begun with is forgotten"
+
+
 def verify(spec_file: Path, public_key: str | None) -> str:
     spec = load_spec(spec_file)
     batches, through = verified(spec, public_key)
@@ -130,5 +142,6 @@ def _reader(reader: Any, spec: StreamSpec, kind: str) -> Any:
     made = reader.format(kind)
     if kind == "json" and spec.events is not None:  # without, Spark would look at all records for their types
         made = made.schema(", ".join(f"`{name}` {_TYPES[declared]}" for name, declared in spec.events.items()))
-    # A cell that cannot be read is null, and a record like others: it must not stop the rest.
-    return made.option("header", True).option("mode", "PERMISSIVE") if kind == "csv" else made
+    for name, value in (_OF_CSV if kind == "csv" else {}).items():
+        made = made.option(name, value)
+    return made.option("maxFileAge", "100000d")

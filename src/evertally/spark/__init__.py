@@ -11,6 +11,7 @@ from evertally.spark.application import application
 from evertally.spark.asking import ask
 from evertally.spark.batch import release_batch
 from evertally.spark.beginning import certificate
+from evertally.spark.engine import take_back
 from evertally.spark.failures import SparkFailed, TaskFailed
 from evertally.spark.frames import releases
 from evertally.spark.protections import OpenApplication, Protection, check, conf
@@ -32,4 +33,5 @@ __all__ = [
     "release_stream",
     "releases",
     "shown",
+    "take_back",
 ]

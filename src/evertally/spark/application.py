@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 import os
 import resource
 import sys
@@ -56,6 +57,8 @@ def application(
         properties.setdefault("spark.driver.host", "127.0.0.1")
         properties.setdefault("spark.driver.bindAddress", "127.0.0.1")
     without_core_files()  # the JVM inherits it, and the Python workers from the JVM
+    if "UTF-8" not in locale.getencoding().upper():  # Java would not find files whose names have other letters
+        os.environ["LC_ALL"] = "C.UTF-8"
     os.environ["JAVA_HOME"] = str(java)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

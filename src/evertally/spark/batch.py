@@ -72,30 +72,27 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
     bound = log.root.read("query")
     if bound is not None:
         raise StateError("this root is fed by a stream of Spark; it takes no batches of files beside it")
-    for number in range(engine.last + 2):
+    last = engine.last
+    for number in range(last + 2):
         closed = log.closes(number)
-        if closed is None and number <= engine.last:
+        if closed is None and number <= last:
             raise StateError(
                 f"closes/{number:08d} is missing under the root: batch {number} is released, and nothing says from "
                 "which input. Bring the root back; this one might be the same, and count twice"
             )
         if closed is None:
-            continue
+            return number
         if "query" in closed["envelope"]:
             raise StateError("this root is fed by a stream of Spark; it takes no batches of files beside it")
-        if closed["envelope"].get("id") == envelope["id"]:
-            return number
         earlier = closed["envelope"]
+        if earlier.get("id") == envelope["id"]:
+            return number
         if why := counted_again(envelope["input"], earlier.get("input", {}), earlier.get("id")):
             raise StateError(why)
-    number = engine.last + 1
-    closed = log.closes(number)
-    if closed is not None:
-        raise StateError(
-            f"batch {closed['envelope'].get('id')!r} was begun and not finished: run it again first, with the "
-            "same input"
-        )
-    return number
+    raise StateError(
+        f"batch {earlier.get('id')!r} was begun and not finished: run it again first, with the same input. If that "
+        "cannot come back, or cannot be read: `evertally spark take-back SPEC`"
+    )
 
 
 def checked_plan(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFrame]) -> Plan:

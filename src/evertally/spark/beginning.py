@@ -23,7 +23,7 @@ from evertally.spark.job import Stand
 from evertally.spark.root import Log, Record, written
 from evertally.spark.ways import Recipe, Way, needs_users, ways_of
 
-FORMAT = 1
+FORMAT = 2  # 2: what a batch closes is sealed, and may be taken back
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,21 @@ it. The order of these is what exactly once rests on (docs/theory/distributed.md
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
 from evertally.errors import HorizonExceeded, StateError
+from evertally.runtime import load_spec
 from evertally.secret import Secret
-from evertally.spark.beginning import Taken, certified, remember
+from evertally.spark.beginning import Taken, certified, remember, taken
 from evertally.spark.failures import withheld
 from evertally.spark.job import Job
 from evertally.spark.public import check_shown, publish
 from evertally.spark.root import NO_CHAIN, Record, chained, written
 from evertally.spark.ways import parts_of
+
+_NOT_YET = "nothing of it is released yet, so if it cannot come back, `evertally spark take-back SPEC`"
 
 Run = Callable[[Job], list[dict[str, Any]]]
 
@@ -22,9 +26,9 @@ Run = Callable[[Job], list[dict[str, Any]]]
 class Engine(Secret):
     """A stream that this driver plays."""
 
-    def __init__(self, taken: Taken, protections: Record | None = None) -> None:
-        self._taken, self._log, self.spec = taken, taken.log, taken.spec
-        self._engine = certified(taken.stand, protections)
+    def __init__(self, held: Taken, protections: Record | None = None) -> None:
+        self._taken, self._log, self.spec = held, held.log, held.spec
+        self._engine = certified(held.stand, protections)
 
     @property
     def last(self) -> int:
@@ -46,6 +50,17 @@ class Engine(Secret):
             assert record is not None
             self._finish(record)
 
+    def take_back(self) -> Any:
+        """Takes back the batch that was begun and is not released; gives the id of its input. Other events may come
+        under its number: what attempts of it have written stays under the root, where nobody reads it."""
+        self.catch_up()
+        batch = self.last + 1
+        closed = self._log.closes(batch)
+        if closed is None:
+            raise StateError("no batch was begun that is not released: there is nothing to take back")
+        self._log.take_back(batch)
+        return closed["envelope"].get("id", batch)
+
     def advance(
         self,
         run: Run,
@@ -66,9 +81,8 @@ class Engine(Secret):
         closed = self._log.closes(batch)
         if closed is not None and closed["envelope"] != envelope:
             raise StateError(
-                f"batch {batch} comes from another input than before (other files, sizes, times or offsets): "
-                + ("it is released, and those events would be lost. " if record else "nothing of it is released yet. ")
-                + "Bring the input back as it was"
+                f"batch {batch} comes from another input than before (other files, sizes, times or offsets). Bring the "
+                "input back as it was: " + ("it is released, and those events would be lost" if record else _NOT_YET)
             )
         if record is not None:
             if closed is None:
@@ -96,7 +110,7 @@ class Engine(Secret):
             "through": max(through, opened - 1),
             "width": self.spec.engine.slice_width,
             "release": self.spec.engine.release,
-            "stamp": stamp,
+            "stamp": None if stamp is None else max(stamp, opened),  # a clock may go back
             "envelope": envelope,
         }
         closed = self._log.close(batch, asked)
@@ -144,6 +158,7 @@ class Engine(Secret):
             "values": [bytes(row["values"]).hex() for row in played],
             "users": [parts[-1 - bucket]["state"] for bucket in buckets],
             "release": closed["release"],
+            "turn": closed["turn"],
         }
         record["chain"] = chained(chain, record)
         return self._log.commit(record)
@@ -175,3 +190,16 @@ class Engine(Secret):
             # With what dead attempts left there: other contents under the same noise should not lie about.
             for batch in [name for name in root.names(folder) if name.isdecimal() and int(name) <= last]:
                 root.clear(f"{folder}/{batch}")
+
+
+def take_back(spec: str | os.PathLike[str]) -> Any:
+    """Takes back the batch that was begun and is not released, so that another input may come in its place: where a
+    file cannot be read, or is gone. Gives its id (of a live stream its number).
+
+    Nothing of it was shown. A driver that is still at work on it may be quicker; then it is released, and stays so.
+    """
+    settled = load_spec(spec)
+    if not settled.key_file.exists():
+        raise StateError(f"the stream of {settled.path} has not begun on Spark")
+    with taken(settled) as held:
+        return Engine(held).take_back()

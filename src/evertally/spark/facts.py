@@ -47,6 +47,7 @@ class Facts:
     metrics_file: str | None = None
     checkpoint: str | None = None
     secret_on_command_line: bool = False
+    file_names: str = "UTF-8"  # how Java reads and writes them
     core_limits: tuple[int, ...] = ()  # bytes; -1 is unlimited
 
     @property
@@ -95,6 +96,7 @@ def collected(spark: SparkSession, names: Iterable[str], loggers: Iterable[str])
         metrics_file=None if metrics is None else metrics.toString(),
         checkpoint=_optional(java_context.getCheckpointDir()),
         secret_on_command_line="spark.authenticate.secret=" in command,
+        file_names=str(jvm.java.lang.System.getProperty("sun.jnu.encoding")),
         core_limits=(resource.getrlimit(resource.RLIMIT_CORE)[0], *_core_limit(jvm)),
     )
 

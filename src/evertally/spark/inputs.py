@@ -9,7 +9,7 @@ from evertally.errors import ConfigurationError, StateError
 from evertally.spark.failures import withheld
 from evertally.spark.plans import CONSTANT, Plan, Step
 from evertally.spark.root import Record
-from evertally.spark.sources import files_of, path_of
+from evertally.spark.sources import files_of, listing, path_of
 
 
 def input_of(plan: Plan, snapshot: str | None) -> Record:
@@ -23,6 +23,7 @@ def input_of(plan: Plan, snapshot: str | None) -> Record:
             f"{part} is read from no files ({', '.join(sorted({*loose, *loose_beside}))}): say what it holds with "
             "snapshot=..., a text that changes when its rows do, such as the version of a table"
         )
+    _check_listed(plan)
     found = {part: [told(name, snapshot) for name in names] for part, names in (("files", own), ("beside", beside))}
     if not own and snapshot is None:
         raise ConfigurationError(
@@ -32,6 +33,24 @@ def input_of(plan: Plan, snapshot: str | None) -> Record:
     # Of tables that are looked up the same version may be so by many batches.
     whose = "snapshot beside" if loose_beside and not loose and own else "snapshot"
     return {part: files for part, files in found.items() if files} | ({} if snapshot is None else {whose: snapshot})
+
+
+def _check_listed(plan: Plan) -> None:
+    """Refuses files that are not what Spark saw when the data frame was made: it would read what was there then."""
+    for step in plan.events + plan.tables:
+        with withheld("the input"):
+            seen = listing(step)
+        now = [] if seen is None else [_seen(name) for name in files_of(step) or []]
+        if seen is not None and sorted(seen) != sorted(now):
+            raise StateError(
+                "the files of this data frame are no longer those that Spark saw when it was made: make it anew "
+                "(spark.read), after all files are in their places"
+            )
+
+
+def _seen(name: str) -> tuple[int, int]:
+    _, size, time = told(name)
+    return size, time // 1_000_000
 
 
 def _files(sources: list[Step]) -> tuple[list[str], list[str]]:

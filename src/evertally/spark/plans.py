@@ -95,8 +95,8 @@ class Plan:
 
     def column(self, name: str) -> int:
         """Spark's number of a column of the data frame."""
-        _, identity = self.top.columns()[self.frame.columns.index(name)]
-        return identity
+        number: int = self.top.ids()[self.frame.columns.index(name)]
+        return number
 
     def expressions(self) -> list[Any]:
         """All that steps compute, of tables too."""

@@ -309,8 +309,11 @@ ROWS = (
     Row(
         "arrow",
         "rows between tasks, one for each slice and Arrow batch: they tell the events to the nearest batch",
-        "spark.sql.execution.arrow.maxRecordsPerBatch=1000000",
-        (Setting("spark.sql.execution.arrow.maxRecordsPerBatch", "1000000"),),
+        "spark.sql.execution.arrow.maxRecordsPerBatch=1000000, and useLargeVarTypes=false",
+        (
+            Setting("spark.sql.execution.arrow.maxRecordsPerBatch", "1000000"),
+            Setting("spark.sql.execution.arrow.useLargeVarTypes", "false"),
+        ),
     ),
     Row(
         "checksums",
@@ -398,6 +401,11 @@ def judged(facts: Facts, accept: Collection[str] = ()) -> Protection:
     evertally.errors.ConfigurationError: nothing is called 'no such row'; accept takes: ui, event log, logs, errors, ...
     """
     _known(accept)
+    if facts.file_names.upper() != "UTF-8":
+        raise ConfigurationError(
+            f"Java reads names of files as {facts.file_names}, and does not find those with other letters: start it "
+            "with LC_ALL=C.UTF-8, on all machines"
+        )
     wrong = {row: found for row in ROWS if (found := row.wrong(facts))}
     refused = [row for row in wrong if row.name not in accept]
     if refused:

@@ -6,7 +6,8 @@ one says `n/a` and the others `007`, all of them are texts, and without it they 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evertally.errors import ConfigurationError
@@ -17,6 +18,7 @@ from evertally.spark.plans import Plan, Step, origins
 from evertally.spark.sources import files_of
 
 _LOOK = ("json",)  # at the records, unless it is given a schema
+_CENTURY = 36_500  # days
 _MAY_LOOK = ("inferschema", "infertimestamp")
 _WHY = "types that follow from all records let one of them change what the others mean"
 
@@ -37,6 +39,16 @@ def check_readers(plan: Plan, spec: StreamSpec) -> None:
         raise ConfigurationError(
             "a record may run over several lines (multiLine, XML): one that does not end takes in those after it. "
             "Write one record a line, or Parquet"
+        )
+    if any(_by_place(step, given) for step, given in zip(sources, options, strict=True)):
+        raise ConfigurationError(
+            "CSV with a header is read by the places of its columns, and in a file where they stand otherwise each "
+            'cell is taken for another: option("enforceSchema", False) holds every header against the names'
+        )
+    if any(_forgets(step, given) for step, given in zip(sources, options, strict=True)):
+        raise ConfigurationError(
+            "files that are older than a week beside the newest one would not be read, without a word: "
+            'option("maxFileAge", "100000d")'
         )
     looking = [name for name in _MAY_LOOK for given in options if given.get(name, "").lower() == "true"]
     if looking:
@@ -69,6 +81,20 @@ def _may_have_looked(step: Step) -> bool:
     if step.kind == "DataSourceV2Relation" and _format(step) in _LOOK:
         return not step.node.table().userSpecifiedSchema().isDefined()
     return _format(step) in _LOOK or _names_cells(step)
+
+
+def _by_place(step: Step, options: Mapping[str, str]) -> bool:
+    """Whether Spark does not look at what a header says."""
+    headed = _format(step) == "csv" and options.get("header", "").lower() == "true"
+    return headed and options.get("enforceschema", "true").lower() == "true"
+
+
+def _forgets(step: Step, options: Mapping[str, str]) -> bool:
+    """Whether a stream passes over old files."""
+    if step.kind != "StreamingRelation" or "path" not in options:
+        return False
+    found = re.fullmatch(r"\s*(\d+)\s*(d|day|days)\s*", options.get("maxfileage", "7d").lower())
+    return found is None or int(found[1]) < _CENTURY
 
 
 def _names_cells(step: Step) -> bool:

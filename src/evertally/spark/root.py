@@ -2,6 +2,7 @@
 
     genesis      what the stream is: root id, digest of spec and cut           home and root, once
     closes/N     what batch N closes, from which input                         root, before anything is computed
+    taken/N.T    turn T of it was taken back; what comes then is closes/N.T+1   root, before the manifest
     state/N, users/N, releases/N   by tasks; names carry a hash of the content root
     manifest/N   names of those that count, digests of what they release       root, after all tasks
     mark/N       N, tick and chain, under the key                              home: from here on N is released
@@ -92,12 +93,33 @@ class Log:
         return home
 
     def closes(self, batch: int) -> Record | None:
-        return _read(self.root, f"closes/{batch:08d}")
+        """What a batch closes, from which input; None if it was not begun, or was taken back."""
+        record = self.manifest(batch)
+        name = _turned(batch, self._turn(batch) if record is None else int(record["turn"]))
+        return self._opened(f"closes/{name}", self.root.read(f"closes/{name}"), f"closes/{name} under the root")
 
     def close(self, batch: int, record: Record) -> Record:
         """Fixes what a batch closes, before anything of it is computed; gives what was fixed, whoever did."""
-        found: Record = json.loads(self.root.put_new(f"closes/{batch:08d}", written(record)))
+        turn = self._turn(batch)
+        name = f"closes/{_turned(batch, turn)}"
+        data = self.root.put_new(name, self._sealed(name, record | {"turn": turn}))
+        found = self._opened(name, data, f"{name} under the root")
+        assert found is not None
         return found
+
+    def take_back(self, batch: int) -> None:
+        """Forgets from which input a batch was begun. Nothing of it was shown, and a driver that is still at it may
+        win: its manifest names its turn, and that counts."""
+        if self.manifest(batch) is not None:
+            raise StateError(f"batch {batch} is released; it cannot be taken back")
+        self.root.put_new(f"taken/{batch:08d}.{self._turn(batch)}", b"")
+
+    def _turn(self, batch: int) -> int:
+        """How often a batch was taken back."""
+        turn = 0
+        while self.root.read(f"taken/{batch:08d}.{turn}") is not None:
+            turn += 1
+        return turn
 
     def manifest(self, batch: int) -> Record | None:
         return _read(self.root, f"manifest/{batch:08d}")
@@ -191,6 +213,10 @@ class Log:
         return said
 
 
+def _turned(batch: int, turn: int) -> str:
+    return f"{batch:08d}.{turn}" if turn else f"{batch:08d}"
+
+
 def _vouched(record: Record) -> Record:
     """What a mark says. The chain is over what was released; which files that was made into, and which states go on
     from there, only the manifest says: dead attempts left others, of other events under the same noise, and where
@@ -211,7 +237,9 @@ def _read(shelf: Shelf, name: str) -> Record | None:
     if data is None:
         return None
     try:
-        found: Record = json.loads(data)
-        return found
+        found = json.loads(data)
     except ValueError:
-        raise StateError(f"{name} under the root is damaged; bring the root back") from None
+        found = None
+    if not isinstance(found, dict) or not found:
+        raise StateError(f"{name} under the root is damaged; bring the root back")
+    return found

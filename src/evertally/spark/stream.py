@@ -66,7 +66,7 @@ class LiveStream(Secret):
 
     def __init__(self, events: DataFrame, spec: StreamSpec, every: str, protections: Record) -> None:
         self.spec = spec
-        self.failed: EvertallyError | None = None
+        self._failed: EvertallyError | None = None
         self._asked: list[tuple[int, int]] = []  # (tick, number of the first batch of Spark that may close it)
         self._lock = threading.Lock()
         self._checkpoint = _checkpoint(spec)
@@ -75,6 +75,7 @@ class LiveStream(Secret):
             self._engine, self._log = Engine(held, protections), held.log
             self._engine.catch_up()
             check_checkpoint(held.log, self._checkpoint)
+            self._counted = _counted(held.log)
             silence_pyspark()
             with withheld("the start of the stream"):
                 self.query = self._started(events, every)
@@ -96,6 +97,14 @@ class LiveStream(Secret):
         """Whether it still runs. One that has stopped by itself says why in `failed`."""
         found: bool = self.query.isActive
         return found
+
+    @property
+    def failed(self) -> EvertallyError | None:
+        """What it has stopped by; None while it runs, and of one that was stopped."""
+        if self._failed is None and not self.active:
+            error = self.query.exception()
+            return None if error is None else failure_of(error, "the stream")
+        return self._failed
 
     def close(self, until: object, *, wait: float | None = None) -> int:
         """Says that all ticks up to a time are over, and waits until they are released; gives the last one.
@@ -156,7 +165,7 @@ class LiveStream(Secret):
             problem = error
         except Exception as error:
             problem = failure_of(error, f"batch {number}")
-        self.failed = problem
+        self._failed = problem
         raise problem
 
     def _play(self, batch: DataFrame, number: int) -> None:
@@ -169,9 +178,22 @@ class LiveStream(Secret):
             return _envelope(self._checkpoint, number) | {"query": query}
 
         cut: int = _offsets(self._checkpoint, number)["cut"]
+        self._count(first + number, [str(name) for name, *_ in looked_at()["files"]])
         stamp = None if self.spec.clock.column is not None else self._tick_at(cut)
         play, through = partial(run_rows, batch, [*self.spec.columns(), BEAT]), self._through(number, cut)
         self._engine.advance(play, first + number, through, looked_at(), stamp, looked_at)
+
+    def _count(self, batch: int, files: list[str]) -> None:
+        """Refuses files of which another batch has counted the events: the log of Spark's source is not sealed, and to
+        it a link is another file."""
+        for name in files:
+            known = self._counted.setdefault(name, batch)
+            if known != batch or files.count(name) > 1:
+                raise StateError(
+                    f"{name} comes once more, by a link or since the checkpoint is damaged: it was counted in batch "
+                    f"{known}, and its events would count twice. Bring the checkpoint back; put a file without events "
+                    "in the place of a link"
+                )
 
     def _through(self, number: int, cut: int) -> int:
         """What batch `number`, cut at this moment, closes."""
@@ -212,6 +234,15 @@ def _bound(log: Log) -> Record | None:
     return found
 
 
+def _counted(log: Log) -> dict[str, int]:
+    """Of all files that were counted, the number of the batch."""
+    return {
+        str(name): batch
+        for batch in range(log.last() + 2)
+        for name, *_ in (log.closes(batch) or {"envelope": {"files": []}})["envelope"]["files"]
+    }
+
+
 def check_checkpoint(log: Log, checkpoint: Path) -> None:
     """Refuses a root and a checkpoint of which one does not know the other. A driver that died before its first batch
     leaves a checkpoint that has planned that one and finished none: nothing came of it."""
@@ -221,6 +252,11 @@ def check_checkpoint(log: Log, checkpoint: Path) -> None:
         raise StateError(f"{checkpoint} has a checkpoint, and the root knows none: one of them is not of this stream")
     last = log.last()
     closed = log.closes(last) if last >= 0 else None
+    if closed is not None and "id" in closed["envelope"]:
+        raise StateError(
+            "this root takes batches of files; a stream beside them would count what lies in its folder once more. A "
+            "stream needs a root and a key of its own"
+        )
     if closed is not None and "query" in closed["envelope"]:
         raise StateError(
             "the root has batches of a stream of Spark, and does not say of which: the file `query` in it is missing. "

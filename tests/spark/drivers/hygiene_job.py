@@ -136,7 +136,7 @@ def broken_jobs(events: Any) -> None:
 
 def stream(spark: Any) -> None:
     """A micro-batch; in the open application a second query keeps Spark's own state."""
-    events = spark.readStream.schema("label string").parquet(str(_events))
+    events = spark.readStream.schema("label string").option("maxFileAge", "100000d").parquet(str(_events))
     queries = [events.writeStream.foreachBatch(lambda batch, number: print(number, len(job(batch)), "groups"))]
     if _kind == "open":
         queries.append(events.groupBy("label").count().writeStream.outputMode("complete").format("noop"))

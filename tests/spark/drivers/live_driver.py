@@ -15,7 +15,7 @@ from evertally.spark import application, release_stream
 _spec, _input, _master = sys.argv[1:]
 
 spark = application(_spec, _master)
-events = spark.readStream.schema(SCHEMA).parquet(_input)
+events = spark.readStream.schema(SCHEMA).option("maxFileAge", "100000d").parquet(_input)
 with release_stream(events, _spec, every="100 milliseconds") as stream:
     print("running", flush=True)
     for line in sys.stdin:
