@@ -94,6 +94,12 @@ def test_functions_that_raise_in_a_session_of_somebody(
         "raise_error(page)",
         "to_number(page, '99')",
         "parse_json(page)",
+        "date_format(time, page)",
+        "page rlike page",
+        "split(page, ',') [0] = element_at(array(page), cast(time as int))",
+        "cast(page as interval day)",
+        "map(page, zero)",
+        "format_string(page, zero)",
         "from_json(page, 'a int', map('Mode', 'FailFast'))",
     ],
 )
@@ -101,6 +107,29 @@ def test_functions_that_always_may_raise(spark: SparkSession, spec: Path, tmp_pa
     events = raw(spark, tmp_path).selectExpr("1L time", "page", f"{function} made")
     with pytest.raises(ConfigurationError, match="raise for some values"):
         es.release_batch(events, spec, batch="one", until=3)
+
+
+def test_functions_that_raise_for_no_record(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
+    functions = [
+        "date_format(cast(time as timestamp), 'yyyy')",
+        "page rlike '^[0-9]'",
+        "split(page, ',')[7]",
+        "element_at(map('a', page), time)",
+        "format_string('%s-%s', page, time)",
+        "regexp_replace(page, ' ', '')",
+        "from_utc_timestamp(time, 'Europe/Vienna')",
+        "cast(time as timestamp)",
+        "page / zero",
+        "to_timestamp(time, 'yyyy')",
+        "get_json_object(page, '$.a')",
+        "hour(cast(time as timestamp))",
+    ]
+    columns = [f"{function} made{number}" for number, function in enumerate(functions)]
+    events = raw(spark, tmp_path).selectExpr(
+        "cast(time as long) time", "cast(cast(page as int) / zero as int) page", *columns
+    )
+    es.release_batch(events, spec, batch="one", until=3)
+    assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 3)])) == 3 * 40
 
 
 def test_a_condition_that_raises(spark: SparkSession, spec: Path, tmp_path: Path) -> None:

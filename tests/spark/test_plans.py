@@ -1,9 +1,8 @@
-"""What a data frame is made of, in real plans of Spark: whose rows follow from others, where events come from, and by
-what an input is told."""
+"""What a data frame is made of, in real plans of Spark: whose rows follow from others, and what it must not be."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,39 +10,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from four_events import TABLE, events_of, folder, spec_of
 from one_process import assert_same, in_one_process
 
 import evertally.spark as es
-from evertally.errors import ConfigurationError, StateError
-from evertally.spark.inputs import input_of
+from evertally.errors import ConfigurationError
 from evertally.spark.plans import Plan, check_plan
-from streams import write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TABLE = pa.table({"time": [0, 1, 2, 2], "page": [1, 2, 3, 33]})
-LIMITS = pa.table({"page": [1, 2, 3, 33], "most": [5, 6, 7, 8]})
-
-
-@pytest.fixture
-def folder(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
-    """Events and a table of something else, as files and as views."""
-    for name, table in (("events", TABLE), ("limits", LIMITS)):
-        (tmp_path / name).mkdir()
-        pq.write_table(table, tmp_path / name / "0.parquet")
-        spark.read.parquet(str(tmp_path / name)).createOrReplaceTempView(name)
-    yield tmp_path
-    for name in ("events", "limits"):
-        spark.catalog.dropTempView(name)
-
-
-def events_of(spark: SparkSession, folder: Path) -> DataFrame:
-    return spark.read.parquet(str(folder / "events"))
-
-
-def spec_of(folder: Path) -> Path:
-    return write(folder / "stream", {"name": "pages", "kind": "vector_counter", "column": "page", "columns": 40})
+__all__ = ["folder"]
 
 
 def _below_its_largest(group: pd.DataFrame) -> pd.DataFrame:
@@ -327,133 +304,3 @@ def test_names_that_use_each_other(spark: SparkSession, folder: Path) -> None:
     names = [f"a{n + 1} as (select a.* from a{n} a where exists (select 1 from limits))" for n in range(40)]
     query = spark.sql(f"with a0 as (select * from events), {', '.join(names)} select * from a40")
     assert len(Plan(query, [spark.table("limits")]).steps) < 1000
-
-
-# -- what an input is told by
-
-
-def test_an_input_is_told_by_its_files_and_by_what_it_is_looked_up_in(spark: SparkSession, folder: Path) -> None:
-    given = input_of(Plan(spark.sql(_ALONE["a subquery"]), [spark.table("limits")]), None)
-    assert {part: [name for name, *_ in files] for part, files in given.items()} == {
-        "files": [str(folder / "events/0.parquet")],
-        "beside": [str(folder / "limits/0.parquet")],
-    }
-    assert input_of(Plan(events_of(spark, folder)), "one")["files"] == given["files"], "also beside a snapshot"
-
-
-def test_rows_in_memory_beside_files_need_a_snapshot(spark: SparkSession, folder: Path) -> None:
-    rows = spark.createDataFrame([(2, 7)] * 3, "time long, page long")
-    spec, both = spec_of(folder), events_of(spark, folder).union(rows)
-    with pytest.raises(ConfigurationError, match=r"a part of this data frame is read from no files .*snapshot="):
-        es.release_batch(both, spec, batch="one", until=3)
-    es.release_batch(both, spec, batch="one", until=2, snapshot="three rows")
-    with pytest.raises(StateError, match="another input"):
-        es.release_batch(both, spec, batch="one", until=2, snapshot="five rows")
-
-
-def test_a_file_is_counted_once_whatever_snapshots_say(spark: SparkSession, folder: Path) -> None:
-    spec, events = spec_of(folder), events_of(spark, folder)
-    es.release_batch(events, spec, batch="one", until=2, snapshot="first")
-    with pytest.raises(StateError, match=r"0\.parquet was counted already"):
-        es.release_batch(events, spec, batch="two", until=3, snapshot="second")
-
-
-def test_a_table_may_be_looked_up_by_every_batch(spark: SparkSession, folder: Path) -> None:
-    spec = spec_of(folder)
-    (folder / "later").mkdir()
-    later = pa.table({"time": [2], "page": [3]})
-    pq.write_table(later, folder / "later/0.parquet")
-    limits = spark.read.parquet(str(folder / "limits"))
-    for number, (name, until) in enumerate([("events", 2), ("later", 3)]):
-        frame = spark.read.parquet(str(folder / name)).join(limits, "page")
-        es.release_batch(frame, spec, batch=str(number), until=until, look_up=[limits])
-    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 2), (later, 3)])) == 3 * 40
-
-
-def test_a_folder_under_another_name(spark: SparkSession, folder: Path) -> None:
-    (folder / "linked").symlink_to(folder / "events")
-    spec = spec_of(folder)
-    es.release_batch(events_of(spark, folder), spec, batch="one", until=2)
-    with pytest.raises(StateError, match="counted already"):
-        es.release_batch(spark.read.parquet(str(folder / "linked")), spec, batch="two", until=3)
-
-
-@pytest.mark.parametrize("again", ["0.parquet", "*.parquet"])
-def test_a_file_that_is_named_twice(spark: SparkSession, folder: Path, again: str) -> None:
-    events = spark.read.parquet(str(folder / "events/0.parquet"), str(folder / "events" / again))
-    with pytest.raises(ConfigurationError, match="named twice"):
-        es.release_batch(events, spec_of(folder), batch="one", until=3)
-
-
-@pytest.mark.parametrize("name", ["_metadata", "_common_metadata"])
-def test_files_that_spark_lists_and_does_not_read(spark: SparkSession, folder: Path, name: str) -> None:
-    events = pq.read_metadata(folder / "events/0.parquet")
-    events.set_file_path("0.parquet")
-    events.write_metadata_file(folder / "events" / name)
-    spec = spec_of(folder)
-    es.release_batch(events_of(spark, folder), spec, batch="one", until=3)
-    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
-
-
-def test_releases_in_a_folder_whose_name_is_a_pattern(spark: SparkSession, tmp_path: Path) -> None:
-    folder = tmp_path / "visits [1] {a,b}?*"
-    (folder / "events").mkdir(parents=True)
-    pq.write_table(TABLE, tmp_path / "0.parquet")
-    spec = spec_of(folder)
-    es.release_batch(spark.read.parquet(str(tmp_path / "0.parquet")), spec, batch="one", until=3)
-    assert es.releases(spark, spec).count() == 3 * 40
-
-
-# -- events of several batches, and of a stream
-
-
-@pytest.mark.parametrize("first", ["counted", "looked up"])
-def test_events_of_one_batch_that_another_looks_up(spark: SparkSession, folder: Path, first: str) -> None:
-    (folder / "later").mkdir()
-    pq.write_table(pa.table({"time": [2], "page": [3]}), folder / "later/0.parquet")
-    spec, events, later = spec_of(folder), events_of(spark, folder), spark.read.parquet(str(folder / "later"))
-    seen = events.select("page")
-
-    def count(alone: bool, batch: str, until: int) -> None:
-        if alone:
-            es.release_batch(events, spec, batch=batch, until=until)
-        else:
-            es.release_batch(later.join(seen, "page", "left_anti"), spec, batch=batch, until=until, look_up=[seen])
-
-    count(first == "counted", "one", 2)
-    with pytest.raises(StateError, match="holds events, and events are looked up in it"):
-        count(first != "counted", "two", 3)
-
-
-def test_the_version_of_a_table_is_no_event(spark: SparkSession, folder: Path) -> None:
-    """The rows of a table are told by a snapshot, and looked up by two batches."""
-    spec = spec_of(folder)
-    table = spark.createDataFrame([(1,), (2,), (3,), (33,)], "page long")
-    (folder / "later").mkdir()
-    later = pa.table({"time": [2], "page": [3]})
-    pq.write_table(later, folder / "later/0.parquet")
-    for number, (name, until) in enumerate([("events", 2), ("later", 3)]):
-        frame = spark.read.parquet(str(folder / name)).join(table, "page")
-        es.release_batch(frame, spec, batch=str(number), until=until, look_up=[table], snapshot="version 1")
-    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 2), (later, 3)])) == 3 * 40
-
-
-def test_a_stream_and_tables(spark: SparkSession, folder: Path) -> None:
-    spec = spec_of(folder)
-    live = (
-        spark.readStream.schema("time long, page long").option("maxFileAge", "100000d").parquet(str(folder / "events"))
-    )
-    limits = spark.read.parquet(str(folder / "limits"))
-    own = events_of(spark, folder).where("page = 33").select("page")
-    with pytest.raises(ConfigurationError, match="events meet other rows"):
-        es.release_stream(live.join(limits, "page"), spec)
-    for table in (own, spark.read.parquet(str(folder / "events/0.parquet")).select("page")):
-        with pytest.raises(ConfigurationError, match="a file of look_up is one of theirs"):
-            es.release_stream(live.join(table, "page", "left_anti"), spec, look_up=[table])
-    with pytest.raises(ConfigurationError, match="look_up takes a list of data frames that stand still"):
-        es.release_stream(live, spec, look_up=[live])
-    with pytest.raises(ConfigurationError, match="would keep events in the clear"):
-        es.release_stream(live.distinct(), spec)
-    with es.release_stream(live.join(limits, "page"), spec, every="1 second", look_up=[limits]) as running:
-        running.close(3)
-    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40

@@ -14,12 +14,25 @@ from typing import Any
 
 # Expressions that raise for some values, whatever the mode. Others say so themselves.
 _ALWAYS = {
-    "AesDecrypt", "ArrayInsert", "AssertNotNull", "BitwiseGet", "MapConcat", "MapFromArrays", "MapFromEntries",
-    "MicrosToTimestamp", "MillisToTimestamp", "RaiseError", "SecondsToTimestamp", "Sequence", "StringToMap",
-    "TimestampAdd", "ToBinary", "ToNumber", "ValidateUTF8",
+    "AesDecrypt", "ArrayInsert", "AssertNotNull", "BitwiseGet", "HllUnion", "MakeDTInterval",
+    "MakeYMInterval", "MapConcat", "MapFromArrays", "MapFromEntries", "MicrosToTimestamp", "MillisToTimestamp",
+    "RaiseError", "SecondsToTimestamp", "Sequence", "StringToMap", "TimestampAdd", "ToBinary", "ToNumber",
+    "ValidateUTF8",
 }  # fmt: skip
-# Those that raise for some values of what comes after the first argument, as a name of a time zone.
-_BY_LATER_ARGUMENTS = {"AddMonths", "ConvertTimezone", "FromUTCTimestamp", "SplitPart", "ToUTCTimestamp"}
+# Those that raise for some formats, patterns, places, names of time zones, ...: arguments that must be constant.
+_MUST_BE_CONSTANT = {
+    **dict.fromkeys(
+        (
+            "AddMonths", "DateFormatClass", "Decode", "ElementAt", "Encode", "FormatNumber", "FromUnixTime",
+            "FromUTCTimestamp", "Hmac", "ILike", "Like", "RLike", "RegExpCount", "RegExpExtract", "RegExpExtractAll",
+            "RegExpInStr", "RegExpReplace", "RegExpSubStr", "SplitPart", "StringDecode", "StringSplit", "ToUTCTimestamp",
+        ),
+        slice(1, None),
+    ),
+    "ConvertTimezone": slice(2),
+    "CreateMap": slice(0, None, 2),
+    "FormatString": slice(1),
+}  # fmt: skip
 _MOMENTS = {"date", "timestamp", "timestamp_ntz"}  # each of them can be cast to each other
 # Clocks say that they are deterministic, as within one query they are; encryption draws a nonce.
 _FICKLE = {
@@ -73,15 +86,19 @@ def _all(expressions: Iterable[Any]) -> Iterator[Any]:
 
 def _raises(one: Any) -> bool:
     kind = _class(one)
-    if kind in _ALWAYS or one.throwable():
+    if kind in _ALWAYS or "Sketch" in kind or one.throwable():
         return True
-    if kind in _BY_LATER_ARGUMENTS and not all(child.foldable() for child in listed(one.children())[1:]):
+    if kind == "UnaryMinus" and one.dataType().typeName() == "decimal":  # of 38 digits
         return True
+    if kind in _MUST_BE_CONSTANT:
+        of_maps = kind == "ElementAt" and listed(one.children())[0].dataType().typeName() == "map"
+        if not of_maps and not all(child.foldable() for child in listed(one.children())[_MUST_BE_CONSTANT[kind]]):
+            return True
     if kind in ("JsonToStructs", "CsvToStructs", "XmlToStructs") and fails_fast(options_of(one.options())):
         return True
     mode = _said(one, "evalMode")
     if kind == "Cast":
-        return mode == "ANSI" and not _harmless(one)
+        return "interval" in one.dataType().typeName() or (mode == "ANSI" and not _harmless(one))
     if mode is not None:
         return mode == "ANSI"
     return "TRUE" in (_said(one, "failOnError"), _said(one, "ansiEnabled"))
