@@ -25,7 +25,8 @@ _MUST_BE_CONSTANT = {
         (
             "AddMonths", "DateFormatClass", "Decode", "ElementAt", "Encode", "FormatNumber", "FromUnixTime",
             "FromUTCTimestamp", "Hmac", "ILike", "Like", "RLike", "RegExpCount", "RegExpExtract", "RegExpExtractAll",
-            "RegExpInStr", "RegExpReplace", "RegExpSubStr", "SplitPart", "StringDecode", "StringSplit", "ToUTCTimestamp",
+            "RegExpInStr", "RegExpReplace", "RegExpSubStr", "SplitPart", "StringDecode", "StringSplit",
+            "ToUTCTimestamp",
         ),
         slice(1, None),
     ),
