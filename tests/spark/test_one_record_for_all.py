@@ -271,3 +271,14 @@ def test_cells_without_names(spark: SparkSession, spec: Path, tmp_path: Path) ->
     with pytest.raises(ConfigurationError, match="reader of csv a schema"):
         es.release_batch(events, spec, batch="one", until=3)
     es.release_batch(spark.read.schema("time long, page long").csv(str(tmp_path / "raw")), spec, batch="one", until=3)
+
+
+def test_a_table_is_no_record(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
+    """What holds for readers and functions of events does not for tables: nobody's event is in them."""
+    (tmp_path / "limits").mkdir()
+    (tmp_path / "limits/0.csv").write_text("page,most\n1,5\n2,6\n3,7\n33,8\n")
+    limits = spark.read.csv(str(tmp_path / "limits"), header=True, inferSchema=True)
+    limits = limits.selectExpr("page", "assert_true(most > 0) is null fine").where("fine")
+    rows = raw(spark, tmp_path).where("zero = 1").selectExpr("cast(time as long) time", "cast(page as long) page")
+    es.release_batch(rows.join(limits, "page"), spec, batch="one", until=3, look_up=[limits])
+    assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 3)])) == 3 * 40

@@ -98,9 +98,11 @@ class Plan:
         number: int = self.top.ids()[self.frame.columns.index(name)]
         return number
 
-    def expressions(self) -> list[Any]:
-        """All that steps compute, of tables too."""
-        return [one for step in self.steps for one in listed(step.node.expressions())]
+    def expressions(self, of_events: bool = False) -> list[Any]:
+        """All that steps compute; or those steps alone that have rows of events."""
+        return [
+            one for step in self.steps if step.of_events or not of_events for one in listed(step.node.expressions())
+        ]
 
     def _built(self, top: Any, constants_are_events: bool = False) -> list[Step]:
         found: list[Step] = []
@@ -254,7 +256,7 @@ def _of_chance(plan: Plan) -> str | None:
             "rows of this data frame, or of what it is made of, are cached: they are those of the files that lay there "
             "then. unpersist() them, or spark.catalog.clearCache()"
         )
-    if found := raising(plan.expressions()):
+    if found := raising(plan.expressions(of_events=True)):
         return (
             f"the data frame has functions that raise for some values ({', '.join(found)}): one such record would stop "
             "the stream for all others. Make it with spark.sql.ansi.enabled=false, as in es.application, where they "

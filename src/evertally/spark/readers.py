@@ -24,9 +24,9 @@ _WHY = "types that follow from all records let one of them change what the other
 
 
 def check_readers(plan: Plan, spec: StreamSpec) -> None:
-    """Refuses readers that stop at a bad record, and those that may have found their types in the records."""
+    """Refuses readers of events that stop at a bad record, and that may have found their types in the records."""
     with withheld("the plan"):
-        sources = [step for step in plan.steps if step.is_source]
+        sources = plan.events
         options = [reader_options(step) for step in sources]
         formats = {_format(step) for step in sources}
         unknown = [_format(step) for step in sources if _may_have_looked(step)]
@@ -115,7 +115,10 @@ def _from_folders(plan: Plan, names: Sequence[str]) -> list[str]:
     return [
         name
         for name in names
-        if any(columns & _folder_columns(source) for source, columns in origins(plan.top, {plan.column(name)}))
+        if any(
+            source.of_events and columns & _folder_columns(source)
+            for source, columns in origins(plan.top, {plan.column(name)})
+        )
     ]
 
 
