@@ -73,7 +73,7 @@ def test_messages_are_those_of_the_program() -> None:
 
 def test_commands_are_those_of_the_program() -> None:
     box = TEXT.partition("## On the command line")[2].partition("\n## ")[0]
-    listed = re.findall(r"^ +evertally spark (\w+) ", box, flags=re.M)
+    listed = re.findall(r"^ +evertally spark ([\w-]+) ", box, flags=re.M)
     assert listed == [command.name for command in commands.registered_commands]
 
 
