@@ -99,6 +99,9 @@ def test_functions_that_raise_in_a_session_of_somebody(
         "split(page, ',') [0] = element_at(array(page), cast(time as int))",
         "cast(page as interval day)",
         "map(page, zero)",
+        "unbase64(page)",
+        "to_timestamp(page, time)",
+        "xpath_int(page, 'a')",
         "format_string(page, zero)",
         "from_json(page, 'a int', map('Mode', 'FailFast'))",
     ],
@@ -282,3 +285,10 @@ def test_a_table_is_no_record(spark: SparkSession, spec: Path, tmp_path: Path) -
     rows = raw(spark, tmp_path).where("zero = 1").selectExpr("cast(time as long) time", "cast(page as long) page")
     es.release_batch(rows.join(limits, "page"), spec, batch="one", until=3, look_up=[limits])
     assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 3)])) == 3 * 40
+
+
+def test_times_that_the_old_parser_read_otherwise(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
+    events = raw(spark, tmp_path)
+    policy = set_to(spark, "spark.sql.legacy.timeParserPolicy", "EXCEPTION")
+    with policy, pytest.raises(ConfigurationError, match="timeParserPolicy"):
+        es.release_batch(events, spec, batch="one", until=3)

@@ -14,19 +14,18 @@ from typing import Any
 
 # Expressions that raise for some values, whatever the mode. Others say so themselves.
 _ALWAYS = {
-    "AesDecrypt", "ArrayInsert", "AssertNotNull", "BitwiseGet", "MakeDTInterval",
-    "MakeYMInterval", "MapConcat", "MapFromArrays", "MapFromEntries", "MicrosToTimestamp", "MillisToTimestamp",
-    "RaiseError", "SecondsToTimestamp", "Sequence", "StringToMap", "TimestampAdd", "ToBinary", "ToNumber",
-    "ValidateUTF8",
+    "AesDecrypt", "ArrayInsert", "AssertNotNull", "BitwiseGet", "MakeDTInterval", "MakeYMInterval", "MapConcat",
+    "MapFromArrays", "MapFromEntries", "MicrosToTimestamp", "MillisToTimestamp", "RaiseError", "SecondsToTimestamp",
+    "Sequence", "StringToMap", "TimestampAdd", "ToBinary", "ToNumber", "TransformKeys", "UnBase64", "ValidateUTF8",
 }  # fmt: skip
 # Those that raise for some formats, patterns, places, names of time zones, ...: arguments that must be constant.
 _MUST_BE_CONSTANT = {
     **dict.fromkeys(
         (
             "AddMonths", "DateFormatClass", "Decode", "ElementAt", "Encode", "FormatNumber", "FromUnixTime",
-            "FromUTCTimestamp", "Hmac", "ILike", "Like", "RLike", "RegExpCount", "RegExpExtract", "RegExpExtractAll",
-            "RegExpInStr", "RegExpReplace", "RegExpSubStr", "SplitPart", "StringDecode", "StringSplit",
-            "ToUTCTimestamp",
+            "FromUTCTimestamp", "Hmac", "ILike", "Like", "ParseToDate", "ParseToTimestamp", "RLike", "RegExpCount",
+            "RegExpExtract", "RegExpExtractAll", "RegExpInStr", "RegExpReplace", "RegExpSubStr", "SplitPart",
+            "StringDecode", "StringSplit", "ToUnixTimestamp", "ToUTCTimestamp", "UnixTimestamp",
         ),
         slice(1, None),
     ),

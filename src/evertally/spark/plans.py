@@ -99,10 +99,9 @@ class Plan:
         return number
 
     def expressions(self, of_events: bool = False) -> list[Any]:
-        """All that steps compute; or those steps alone that have rows of events."""
-        return [
-            one for step in self.steps if step.of_events or not of_events for one in listed(step.node.expressions())
-        ]
+        """All that steps compute; or those steps alone that have rows of events. Those of sources are their columns."""
+        steps = [step for step in self.steps if not step.is_source and (step.of_events or not of_events)]
+        return [one for step in steps for one in listed(step.node.expressions())]
 
     def _built(self, top: Any, constants_are_events: bool = False) -> list[Step]:
         found: list[Step] = []
@@ -196,9 +195,10 @@ def _is_by_rows(step: Step) -> bool:
         every = step.kind != "Deduplicate" or step.node.keys().size() == step.node.output().size()
         # Of texts that are equal by a collation, which one is kept follows from the order of rows.
         return every and not any("collate" in one.dataType().simpleString() for one in listed(step.node.output()))
-    if any(one.name() == "_metadata" and one.metadata().contains("__file_source_metadata_col")
-           for one in (listed(step.node.output()) if step.is_source else ())):  # fmt: skip
-        return False
+    if step.is_source and "_metadata#" in step.node.output().mkString(" "):  # else a thousand columns are not asked
+        columns = [one for one in listed(step.node.output()) if one.name() == "_metadata"]
+        if any(one.metadata().contains("__file_source_metadata_col") for one in columns):
+            return False
     return step.kind in _BY_ROWS | _SOURCES or (step.kind in _OF_TABLES and not step.of_events)
 
 
@@ -256,7 +256,9 @@ def _of_chance(plan: Plan) -> str | None:
             "rows of this data frame, or of what it is made of, are cached: they are those of the files that lay there "
             "then. unpersist() them, or spark.catalog.clearCache()"
         )
-    if found := raising(plan.expressions(of_events=True)):
+    legacy = str(plan.frame.sparkSession.conf.get("spark.sql.legacy.timeParserPolicy")).upper()
+    found = ["spark.sql.legacy.timeParserPolicy=EXCEPTION"] if legacy == "EXCEPTION" else []
+    if found := found + raising(plan.expressions(of_events=True)):
         return (
             f"the data frame has functions that raise for some values ({', '.join(found)}): one such record would stop "
             "the stream for all others. Make it with spark.sql.ansi.enabled=false, as in es.application, where they "
