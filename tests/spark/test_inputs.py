@@ -237,7 +237,7 @@ def test_old_files_of_a_stream(spark: SparkSession, folder: Path) -> None:
 def test_headers_in_another_order(spark: SparkSession, folder: Path) -> None:
     (folder / "cells").mkdir()
     (folder / "cells/0.csv").write_text("time,page\n0,1\n1,2\n")
-    reader = spark.read.schema("time long, page long").option("header", True)
+    reader = spark.read.schema("time long, page long").option("header", True).option("maxColumns", 10**6)
     with pytest.raises(ConfigurationError, match="enforceSchema"):
         es.release_batch(reader.csv(str(folder / "cells")), spec_of(folder), batch="one", until=3)
     (folder / "cells/1.csv").write_text("page,time\n3,2\n33,2\n")
@@ -248,4 +248,105 @@ def test_headers_in_another_order(spark: SparkSession, folder: Path) -> None:
     es.take_back(spec)
     (folder / "cells/1.csv").write_text("time,page\n2,3\n2,33\n")
     es.release_batch(checked.csv(str(folder / "cells")), spec, batch="one", until=3)
+    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
+
+
+# -- tables of a live stream
+
+
+def test_tables_that_hold_events_of_a_stream(spark: SparkSession, folder: Path) -> None:
+    """Events that were counted before, in another folder, or behind a link; and a table that becomes the events."""
+    spec = spec_of(folder)
+    with es.release_stream(live_of(spark, folder), spec, every="1 second") as running:
+        running.close(1)
+    (folder / "later").mkdir()
+    pq.write_table(pa.table({"time": [1], "page": [3]}), folder / "later/0.parquet")
+    reader = spark.readStream.schema("time long, page long").option("maxFileAge", "100000d")
+    later, seen = reader.parquet(str(folder / "later")), events_of(spark, folder).select("page")
+    with es.release_stream(later.join(seen, "page", "left_anti"), spec, every="1 second", look_up=[seen]) as running:
+        with pytest.raises(StateError, match="holds events, and events are looked up in it"):
+            running.close(2)
+
+
+def test_events_behind_a_link_that_are_their_own_table(spark: SparkSession, folder: Path) -> None:
+    (folder / "live").mkdir()
+    (folder / "live/0.parquet").symlink_to(folder / "events/0.parquet")
+    reader = spark.readStream.schema("time long, page long").option("maxFileAge", "100000d")
+    seen = events_of(spark, folder).where("page = 33").select("page")
+    frame = reader.parquet(str(folder / "live")).join(seen, "page", "left_anti")
+    with es.release_stream(frame, spec_of(folder), every="1 second", look_up=[seen]) as running:
+        with pytest.raises(StateError, match="holds events, and events are looked up in it"):
+            running.close(2)
+
+
+def test_a_table_that_becomes_the_events(spark: SparkSession, folder: Path) -> None:
+    spec, pages = spec_of(folder), spark.read.parquet(str(folder / "limits")).select("page")
+    with es.release_stream(
+        live_of(spark, folder).join(pages, "page"), spec, every="1 second", look_up=[pages]
+    ) as running:
+        running.close(1)
+    reader = spark.readStream.schema("most long, page long").option("maxFileAge", "100000d")
+    frame = reader.parquet(str(folder / "limits")).selectExpr("most - 4 time", "page")
+    with es.release_stream(frame, spec, every="1 second") as running:
+        with pytest.raises(StateError, match=r"holds events, and events are looked up in it|comes from another input"):
+            running.close(2)
+
+
+def test_a_table_that_changes_under_a_stream(spark: SparkSession, folder: Path) -> None:
+    """It is read as it was listed, up to its old length; the stream stops, and goes on with the new one."""
+    spec = spec_of(folder)
+
+    def joined() -> tuple[DataFrame, DataFrame]:
+        pages = spark.read.parquet(str(folder / "limits")).select("page")
+        return live_of(spark, folder).join(pages, "page"), pages
+
+    frame, pages = joined()
+    with es.release_stream(frame, spec, every="1 second", look_up=[pages]) as running:
+        running.close(1)
+        pq.write_table(pa.table({"page": [1, 2, 3, 4], "most": [5, 6, 7, 8]}), folder / "limits/0.parquet")
+        pq.write_table(pa.table({"time": [1, 2], "page": [4, 39]}), folder / "events/1.parquet")
+        with pytest.raises(StateError, match="no longer those that Spark saw"):
+            running.close(3)
+    frame, pages = joined()
+    with es.release_stream(frame, spec, every="1 second", look_up=[pages]) as running:
+        running.close(3)
+    later = pa.table({"time": [1], "page": [4]})
+    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 1), (later, 3)])) == 3 * 40
+
+
+def test_a_newer_table_beside_a_batch_that_is_over(spark: SparkSession, folder: Path) -> None:
+    """Its events are counted: nothing is lost, and the record comes back."""
+    spec = spec_of(folder)
+
+    def release() -> object:
+        pages = spark.read.parquet(str(folder / "limits")).select("page")
+        frame = events_of(spark, folder).join(pages, "page")
+        return es.release_batch(frame, spec, batch="one", until=3, look_up=[pages])
+
+    first = release()
+    pq.write_table(pa.table({"page": [1], "most": [5]}), folder / "limits/0.parquet")
+    assert release() == first
+
+
+def test_a_stream_of_folders_by_a_pattern(spark: SparkSession, folder: Path) -> None:
+    """A table below the fixed part of the pattern is no event."""
+    spec, pages = spec_of(folder), spark.read.parquet(str(folder / "limits")).select("page")
+    reader = spark.readStream.schema("time long, page long").option("maxFileAge", "100000d")
+    frame = reader.parquet(str(folder / "event*")).join(pages, "page")
+    with es.release_stream(frame, spec, every="1 second", look_up=[pages]) as running:
+        running.close(3)
+    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
+
+
+def test_names_with_a_semicolon(spark: SparkSession, folder: Path) -> None:
+    (folder / "odd").mkdir()
+    name = folder / "odd" / "path=x; isDirectory=false; length=1; modification_time=5;.parquet"
+    pq.write_table(TABLE, name)
+    frame = spark.read.parquet(str(folder / "odd"))
+    pq.write_table(pa.concat_tables([TABLE] * 2), name)
+    with pytest.raises(StateError, match="no longer those that Spark saw"):
+        es.release_batch(frame, spec_of(folder), batch="one", until=3)
+    pq.write_table(TABLE, name)
+    spec = spec_of(folder)
+    es.release_batch(spark.read.parquet(str(folder / "odd")), spec, batch="one", until=3)
     assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40

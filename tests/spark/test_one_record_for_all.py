@@ -100,6 +100,18 @@ def test_functions_that_raise_in_a_session_of_somebody(
         "cast(page as interval day)",
         "map(page, zero)",
         "unbase64(page)",
+        "to_timestamp(time, 'yyyy')",
+        "unix_timestamp(time)",
+        "from_utc_timestamp(time, 'Europe/Vienna')",
+        "cast(time as timestamp) + interval 1 day",
+        "date_trunc('hour', cast(time as timestamp))",
+        "cast(cast(time as date) as timestamp)",
+        "decode(cast(page as binary), 'UTF-8')",
+        "regexp_extract(page, '[0-9]+')",
+        "from_csv(page, 'a int')",
+        "from_json(page, 'a decimal(10, 2)')",
+        "-cast(page as decimal(38, 0))",
+        "slice(array(page), zero, 1)",
         "to_timestamp(page, time)",
         "xpath_int(page, 'a')",
         "format_string(page, zero)",
@@ -120,10 +132,15 @@ def test_functions_that_raise_for_no_record(spark: SparkSession, spec: Path, tmp
         "element_at(map('a', page), time)",
         "format_string('%s-%s', page, time)",
         "regexp_replace(page, ' ', '')",
-        "from_utc_timestamp(time, 'Europe/Vienna')",
         "cast(time as timestamp)",
         "page / zero",
-        "to_timestamp(time, 'yyyy')",
+        "to_timestamp(time)",
+        "cast(time as date)",
+        "hour(cast(time as timestamp))",
+        "regexp_extract(page, '([0-9]+)', 1)",
+        "from_json(page, 'a int')",
+        "cast(time as timestamp) > timestamp'2020-01-01'",
+        "unix_timestamp(cast(time as timestamp))",
         "get_json_object(page, '$.a')",
         "hour(cast(time as timestamp))",
     ]
@@ -175,7 +192,9 @@ def test_one_record_that_would_change_the_type_of_all(spark: SparkSession, lines
 def test_csv_that_is_looked_at(spark: SparkSession, spec: Path, tmp_path: Path, option: str) -> None:
     (tmp_path / "cells").mkdir()
     (tmp_path / "cells/0.csv").write_text("time,page\n0,1\n")
-    events = spark.read.option(option, "true").csv(str(tmp_path / "cells"), header=True, enforceSchema=False)
+    events = spark.read.option(option, "true").csv(
+        str(tmp_path / "cells"), header=True, enforceSchema=False, maxColumns=10**6
+    )
     with pytest.raises(ConfigurationError, match="take inferschema away"):
         es.release_batch(events, spec, batch="one", until=3)
 
@@ -270,10 +289,15 @@ def test_records_over_several_lines(spark: SparkSession, spec: Path, tmp_path: P
 def test_cells_without_names(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/0.csv").write_text("0,1\n1,2\n")
-    events = spark.read.csv(str(tmp_path / "raw")).toDF("time", "page")
+    events = spark.read.csv(str(tmp_path / "raw"), maxColumns=10**6).toDF("time", "page")
     with pytest.raises(ConfigurationError, match="reader of csv a schema"):
         es.release_batch(events, spec, batch="one", until=3)
-    es.release_batch(spark.read.schema("time long, page long").csv(str(tmp_path / "raw")), spec, batch="one", until=3)
+    es.release_batch(
+        spark.read.schema("time long, page long").csv(str(tmp_path / "raw"), maxColumns=10**6),
+        spec,
+        batch="one",
+        until=3,
+    )
 
 
 def test_a_table_is_no_record(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
@@ -292,3 +316,47 @@ def test_times_that_the_old_parser_read_otherwise(spark: SparkSession, spec: Pat
     policy = set_to(spark, "spark.sql.legacy.timeParserPolicy", "EXCEPTION")
     with policy, pytest.raises(ConfigurationError, match="timeParserPolicy"):
         es.release_batch(events, spec, batch="one", until=3)
+
+
+# -- readers that a record stops, or that leave others out
+
+
+_READERS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "corrupt": ("json", {"ignoreCorruptFiles": True}, "take ignoreCorruptFiles away"),
+    "missing": ("parquet", {"ignoreMissingFiles": True}, "take ignoreMissingFiles away"),
+    "dates": ("parquet", {"datetimeRebaseMode": "EXCEPTION"}, "must not be EXCEPTION"),
+    "cells": ("csv", {"enforceSchema": False}, "maxColumns"),
+    "long cells": ("csv", {"maxColumns": 10**6, "maxCharsPerColumn": 100}, "maxCharsPerColumn"),
+}
+
+
+@pytest.mark.parametrize("way", _READERS)
+def test_readers_of_a_record_that_is_odd(spark: SparkSession, spec: Path, tmp_path: Path, way: str) -> None:
+    kind, options, words = _READERS[way]
+    raw(spark, tmp_path)
+    events = spark.read.schema("time long, page long").options(**options).format(kind).load(str(tmp_path / "raw"))
+    with pytest.raises(ConfigurationError, match=words):
+        es.release_batch(events, spec, batch="one", until=3)
+
+
+def test_a_session_that_leaves_out_what_it_cannot_read(spark: SparkSession, spec: Path, tmp_path: Path) -> None:
+    events = raw(spark, tmp_path)
+    open_to_it = set_to(spark, "spark.sql.files.ignoreCorruptFiles", "true")
+    with open_to_it, pytest.raises(ConfigurationError, match="ignoreCorruptFiles"):
+        es.release_batch(events, spec, batch="one", until=3)
+
+
+def test_decimals_in_texts(spark: SparkSession, spec: Path, lines: Path) -> None:
+    events = (
+        spark.read.schema("time long, page decimal(10, 2)")
+        .json(str(lines))
+        .selectExpr("time", "cast(page as long) page")
+    )
+    with pytest.raises(ConfigurationError, match="page: a decimal number is worked at for minutes"):
+        es.release_batch(events, spec, batch="one", until=3)
+
+
+def test_names_of_files_alone(spark: SparkSession, spec: Path, lines: Path) -> None:
+    reader = spark.readStream.schema("time long, page long").option("maxFileAge", "100000d")
+    with pytest.raises(ConfigurationError, match="fileNameOnly"):
+        es.release_stream(reader.option("fileNameOnly", True).parquet(str(lines)), spec)

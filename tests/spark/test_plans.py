@@ -304,3 +304,57 @@ def test_names_that_use_each_other(spark: SparkSession, folder: Path) -> None:
     names = [f"a{n + 1} as (select a.* from a{n} a where exists (select 1 from limits))" for n in range(40)]
     query = spark.sql(f"with a0 as (select * from events), {', '.join(names)} select * from a40")
     assert len(Plan(query, [spark.table("limits")]).steps) < 1000
+
+
+def test_keys_that_are_one_column_twice(spark: SparkSession, folder: Path) -> None:
+    frame = events_of(spark, folder).dropDuplicates(["page", "PAGE"])
+    with pytest.raises(ConfigurationError, match="Deduplicate"):
+        es.release_batch(frame, spec_of(folder), batch="one", until=3)
+
+
+def test_places_in_files_under_another_name(spark: SparkSession, folder: Path) -> None:
+    (folder / "odd").mkdir()
+    pq.write_table(TABLE.append_column("_metadata", TABLE["page"]), folder / "odd/0.parquet")
+    frame = spark.read.parquet(str(folder / "odd"))
+    frame = frame.where(frame.metadataColumn("_metadata").getField("row_index") % 2 == 0)
+    with pytest.raises(ConfigurationError, match=r"^_metadata: "):
+        es.release_batch(frame, spec_of(folder), batch="one", until=3)
+
+
+@pytest.mark.parametrize(
+    "now",
+    ["cast('now' as timestamp)", "to_timestamp(' NOW ')", "to_date('today')", "cast(concat('n', 'ow') as timestamp)"],
+)
+def test_names_of_now(spark: SparkSession, folder: Path, now: str) -> None:
+    frame = events_of(spark, folder).where(f"second({now}) < 30")
+    with pytest.raises(ConfigurationError, match="not the same when it is computed again"):
+        es.release_batch(frame, spec_of(folder), batch="one", until=3)
+
+
+@pytest.mark.parametrize(
+    "sum_of", ["first(most)", "collect_list(most)[0]", "sum(cast(most as double))", "max_by(most, page)"]
+)
+def test_sums_of_tables_that_follow_from_an_order(spark: SparkSession, folder: Path, sum_of: str) -> None:
+    best = spark.table("limits").groupBy("page").agg({"most": "max"}).selectExpr("page")
+    spark.sql(f"select page, {sum_of} made from limits group by page").createOrReplaceTempView("best")
+    frame = spark.sql("select e.* from events e join best b on e.page = b.page where made > 0")
+    with pytest.raises(ConfigurationError, match="not the same when it is computed again"):
+        es.release_batch(frame, spec_of(folder), batch="one", until=3, look_up=[spark.table("limits")])
+    assert best.columns == ["page"]
+
+
+def test_a_table_that_has_several_rows_for_an_event(spark: SparkSession, folder: Path) -> None:
+    tables = [spark.table("limits")]
+    one = "select time, (select most from limits l where l.page = e.page) page from events e"
+    with pytest.raises(ConfigurationError, match=r"raise for some values \(scalarsubquery"):
+        es.release_batch(spark.sql(one), spec_of(folder), batch="one", until=3, look_up=tables)
+    most = "select time, page from events e where (select max(most) from limits l where l.page = e.page) > 0"
+    es.release_batch(spark.sql(most), spec_of(folder), batch="one", until=3, look_up=tables)
+    assert assert_same(spec_of(folder), in_one_process(spec_of(folder), folder / "one", [(TABLE, 3)])) == 3 * 40
+
+
+@pytest.mark.parametrize("table", ["limits", None])
+def test_what_is_no_list_of_data_frames(spark: SparkSession, folder: Path, table: str | None) -> None:
+    given: Any = [table] if table else spark.table("limits")
+    with pytest.raises(ConfigurationError, match="look_up takes a list"):
+        es.release_batch(events_of(spark, folder), spec_of(folder), batch="one", until=3, look_up=given)

@@ -672,6 +672,36 @@ def test_a_driver_that_is_quicker_than_who_takes_its_batch_back(spec: Path) -> N
             other.take_back()
 
 
+def test_who_comes_after_a_batch_was_taken_back_is_told_that_another_won(spec: Path) -> None:
+    """Nothing that is released tells them apart, where events wait or no tick is over."""
+    tables, _ = BATCHES[3]
+    with taken(load_spec(spec)) as held:
+        engine, other = Engine(held), Engine(held)
+
+        def slow(job: Any) -> Any:
+            other.take_back()
+
+            def slower(again: Any) -> Any:
+                done = by_hand(tables)(again)
+                finished.append(engine_commits(by_hand(tables)(job)))
+                return done
+
+            with pytest.raises(StateError, match="its first driver was quicker"):
+                other.advance(slower, 3, 6, {"id": "second"})
+            raise KeyboardInterrupt
+
+        finished: list[Any] = []
+
+        def engine_commits(done: Any) -> Any:
+            closed, before = held.log._closes(3, 0), held.log.manifest(2)
+            assert closed is not None
+            return engine._committed(lambda _job: done, closed, before, None)
+
+        with pytest.raises(KeyboardInterrupt):
+            engine.advance(slow, 3, 6, {"id": "first"})
+        assert finished[0]["turn"] == 0
+
+
 def test_a_batch_that_has_not_begun_is_not_taken_back(place: Path) -> None:
     spec = write(place / "spark", ALL)
     with pytest.raises(StateError, match="has not begun"):
@@ -733,6 +763,14 @@ def test_a_driver_that_died_before_its_first_batch_is_no_other_stream(place: Pat
     with taken(load_spec(spec)) as held:
         check_checkpoint(held.log, planned(spec, 1, 0))  # refuses nothing
         assert held.log.last() == -1
+
+
+def test_a_stream_beside_a_batch_that_was_begun(place: Path) -> None:
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    with taken(load_spec(spec)) as held:
+        begin(Engine(held), 0, "0")
+        with pytest.raises(StateError, match="this root takes batches of files"):
+            check_checkpoint(held.log, planned(spec, 1, 0))
 
 
 def test_a_stream_beside_batches(spec: Path) -> None:

@@ -71,7 +71,10 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
     refused: each event of it would count twice, and be charged for once."""
     bound = log.root.read("query")
     if bound is not None:
-        raise StateError("this root is fed by a stream of Spark; it takes no batches of files beside it")
+        raise StateError(
+            "this root is fed by a stream of Spark; it takes no batches of files beside it"
+            + (". Nothing of it is released: take the root away, and begin anew" if engine.last < 0 else "")
+        )
     last = engine.last
     for number in range(last + 2):
         closed = log.closes(number)
@@ -110,7 +113,7 @@ def checked_plan(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFram
             check_type(spec, name, _arrow_type(known[name]))
         except BatchRefused as problem:
             raise ConfigurationError(f"{spec.path.name}: {problem}") from None
-    if not isinstance(look_up, Sequence) or any(table.isStreaming for table in look_up):
+    if not isinstance(look_up, Sequence) or any(getattr(table, "isStreaming", True) for table in look_up):
         raise ConfigurationError("look_up takes a list of data frames that stand still: look_up=[table]")
     with withheld("the plan"):
         plan = Plan(events, look_up)

@@ -8,33 +8,41 @@ any more knows of it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-# Expressions that raise for some values, whatever the mode. Others say so themselves.
+# Expressions that raise for some values, whatever the mode; found by calling all of Spark's own with extreme ones.
+# Others say so themselves.
 _ALWAYS = {
-    "AesDecrypt", "ArrayInsert", "AssertNotNull", "BitwiseGet", "MakeDTInterval", "MakeYMInterval", "MapConcat",
-    "MapFromArrays", "MapFromEntries", "MicrosToTimestamp", "MillisToTimestamp", "RaiseError", "SecondsToTimestamp",
-    "Sequence", "StringToMap", "TimestampAdd", "ToBinary", "ToNumber", "TransformKeys", "UnBase64", "ValidateUTF8",
+    "AddMonths", "AesDecrypt", "ArrayInsert", "ArraySort", "AssertNotNull", "BitwiseGet", "ConvertTimezone",
+    "CsvToStructs", "DateAddInterval", "DateAddYMInterval", "Encode", "FromUTCTimestamp", "MakeDTInterval",
+    "MakeYMInterval", "MapConcat", "MapFromArrays", "MapFromEntries", "MicrosToTimestamp", "MillisToTimestamp",
+    "RaiseError", "SecondsToTimestamp", "Sequence", "Slice", "StringDecode", "StringToMap", "StructsToCsv",
+    "SubtractDates", "SubtractTimestamps", "TimeAdd", "TimestampAdd", "TimestampAddInterval", "TimestampAddYMInterval",
+    "ToBinary", "ToNumber", "ToUTCTimestamp", "TransformKeys", "TruncTimestamp", "UnBase64", "ValidateUTF8",
 }  # fmt: skip
-# Those that raise for some formats, patterns, places, names of time zones, ...: arguments that must be constant.
+_OWN_FORMATS = ("Hll", "Kll", "ST_", "Theta", "Tuple", "Vector", "XPath")  # which a record need not have
+# Those that raise for some formats, patterns, places, ...: arguments that must be constant.
 _MUST_BE_CONSTANT = {
     **dict.fromkeys(
         (
-            "AddMonths", "DateFormatClass", "Decode", "ElementAt", "Encode", "FormatNumber", "FromUnixTime",
-            "FromUTCTimestamp", "Hmac", "ILike", "Like", "ParseToDate", "ParseToTimestamp", "RLike", "RegExpCount",
-            "RegExpExtract", "RegExpExtractAll", "RegExpInStr", "RegExpReplace", "RegExpSubStr", "SplitPart",
-            "StringDecode", "StringSplit", "ToUnixTimestamp", "ToUTCTimestamp", "UnixTimestamp",
+            "DateFormatClass", "ElementAt", "FormatNumber", "FromUnixTime", "Hmac", "ILike", "Like", "RLike",
+            "RegExpCount", "RegExpExtract", "RegExpExtractAll", "RegExpInStr", "RegExpReplace", "RegExpSubStr",
+            "SplitPart", "StringSplit",
         ),
         slice(1, None),
     ),
-    "ConvertTimezone": slice(2),
     "CreateMap": slice(0, None, 2),
     "FormatString": slice(1),
 }  # fmt: skip
-_OWN_FORMATS = ("Hll", "Kll", "ST_", "Theta", "Tuple", "XPath")  # of bytes or texts, which a record need not have
-_MOMENTS = {"date", "timestamp", "timestamp_ntz"}  # each of them can be cast to each other
+# By a format they read years that no time stamp has, and raise; without one such a text is null.
+_BY_FORMAT = {"GetTimestamp", "ParseToDate", "ParseToTimestamp", "ToUnixTimestamp", "UnixTimestamp"}
+_GROUPS = {"RegExpExtract", "RegExpExtractAll"}
+_LATER = {"timestamp", "timestamp_ntz"}
+_NAMES_OF_NOW = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.I)
+_OF_ANY_ORDER = {"BoolAnd", "BoolOr", "Count", "Max", "Min", "Sum"}  # what adds up to the same however rows come
 # Clocks say that they are deterministic, as within one query they are; encryption draws a nonce.
 _FICKLE = {
     "AesEncrypt", "CurrentBatchTimestamp", "CurrentDate", "CurrentTime", "CurrentTimestamp", "LocalTimestamp", "Now",
@@ -46,12 +54,31 @@ _PLAIN = {"AttributeReference", "Literal"}
 def fickle(expressions: Iterable[Any]) -> list[str]:
     """Those of Catalyst's expressions that give another value when they are computed again."""
     given = list(expressions)
-    found = {_name(one) for one in _all(given) if _class(one) in _FICKLE}
+    found = {_name(one) for one in _all(given) if _class(one) in _FICKLE or _is_now(one) or _goes_by_order(one)}
     for one in given:
         if not one.deterministic():  # it has a part that is not; which one, they say of themselves
             parts = [part for part in _all([one]) if not part.deterministic() and _deterministic_below(part)]
             found |= {_name(part) for part in parts}
     return sorted(found)
+
+
+def _is_now(one: Any) -> bool:
+    """Whether a text that names a moment is taken for one, each time that the plan is made ready."""
+    if _class(one) not in _BY_FORMAT | {"Cast"} or _type(one) not in _LATER | {"date"}:
+        return False
+    text = listed(one.children())[0]
+    return text.foldable() and _type(text) == "string" and bool(_NAMES_OF_NOW.match(str(text.eval(None) or "")))
+
+
+def _goes_by_order(one: Any) -> bool:
+    """Whether an aggregate may follow from the order of rows, which is another after a retry."""
+    if _class(one) != "AggregateExpression":
+        return False
+    function = one.aggregateFunction()
+    kinds = [_type(child) for child in listed(function.children())]
+    return _class(function) not in _OF_ANY_ORDER or (
+        _class(function) == "Sum" and not {"double", "float"}.isdisjoint(kinds)
+    )
 
 
 def _deterministic_below(one: Any) -> bool:
@@ -89,26 +116,55 @@ def _raises(one: Any) -> bool:
     kind = _class(one)
     if kind in _ALWAYS or kind.startswith(_OWN_FORMATS) or "Sketch" in kind or one.throwable():
         return True
-    if kind == "UnaryMinus" and one.dataType().typeName() == "decimal":  # of 38 digits
-        return True
+    parts = listed(one.children())
     if kind in _MUST_BE_CONSTANT:
-        of_maps = kind == "ElementAt" and listed(one.children())[0].dataType().typeName() == "map"
-        if not of_maps and not all(child.foldable() for child in listed(one.children())[_MUST_BE_CONSTANT[kind]]):
+        of_maps = kind == "ElementAt" and _type(parts[0]).startswith("map")
+        if not of_maps and not all(part.foldable() for part in parts[_MUST_BE_CONSTANT[kind]]):
             return True
-    if kind in ("JsonToStructs", "CsvToStructs", "XmlToStructs") and fails_fast(options_of(one.options())):
+    if kind in _GROUPS and not _has_group(*parts[1:]):
+        return True
+    if kind in _BY_FORMAT and len(parts) > 1 and _type(parts[0]) == "string":
+        return True
+    if kind in ("JsonToStructs", "XmlToStructs") and (fails_fast(options_of(one.options())) or is_slow(_type(one))):
+        return True
+    if kind == "ScalarSubquery":  # for each row, one of a table, which may have several
+        return bool(parts) and _top_of(one.plan()) != "Aggregate"
+    if kind in ("Abs", "UnaryMinus") and _type(one).startswith("decimal(38"):
         return True
     mode = _said(one, "evalMode")
     if kind == "Cast":
-        return "interval" in one.dataType().typeName() or (mode == "ANSI" and not _harmless(one))
+        return _cast_raises(_type(parts[0]), _type(one), one, mode)
     if mode is not None:
         return mode == "ANSI"
     return "TRUE" in (_said(one, "failOnError"), _said(one, "ansiEnabled"))
 
 
-def _harmless(cast: Any) -> bool:
-    """Whether every value has a place in the other type."""
-    old, new = cast.child().dataType(), cast.dataType()
-    return bool(cast.canUpCast(old, new)) or {old.typeName(), new.typeName()} <= _MOMENTS
+def _cast_raises(old: str, new: str, cast: Any, mode: str | None) -> bool:
+    if "interval" in old + new or old == "variant" or (old == "date" and new in _LATER):
+        return True
+    if {old, new} == _LATER:  # by the zone of the session, beyond the end
+        return str(cast.timeZoneId().get()) != "UTC"
+    lossless = bool(cast.canUpCast(cast.child().dataType(), cast.dataType())) or (old in _LATER and new == "date")
+    return mode == "ANSI" and not lossless
+
+
+def _has_group(pattern: Any, group: Any) -> bool:
+    """Whether a pattern has the group that is asked for; as far as Python reads it as Java does."""
+    with suppress(Exception):
+        return bool(re.compile(str(pattern.eval(None))).groups >= int(group.eval(None)))
+    return False
+
+
+def _top_of(plan: Any) -> str:
+    """The class of what a subquery comes down to."""
+    while _class(plan) in ("Project", "SubqueryAlias"):
+        plan = plan.child()
+    return _class(plan)
+
+
+def is_slow(kind: str) -> bool:
+    """Whether a text of ten bytes, 1e10000000, is worked at for minutes where such a type is read from it."""
+    return "decimal" in kind
 
 
 def options_of(options: Any) -> dict[str, str]:
@@ -132,6 +188,10 @@ def listed(sequence: Any) -> list[Any]:
 
 def _class(one: Any) -> str:
     return str(one.getClass().getSimpleName())
+
+
+def _type(one: Any) -> str:
+    return str(one.dataType().simpleString())
 
 
 def _name(one: Any) -> str:

@@ -23,7 +23,7 @@ def input_of(plan: Plan, snapshot: str | None) -> Record:
             f"{part} is read from no files ({', '.join(sorted({*loose, *loose_beside}))}): say what it holds with "
             "snapshot=..., a text that changes when its rows do, such as the version of a table"
         )
-    _check_listed(plan)
+    _check_listed(plan.events + plan.tables)
     found = {part: [told(name, snapshot) for name in names] for part, names in (("files", own), ("beside", beside))}
     if not own and snapshot is None:
         raise ConfigurationError(
@@ -35,9 +35,9 @@ def input_of(plan: Plan, snapshot: str | None) -> Record:
     return {part: files for part, files in found.items() if files} | ({} if snapshot is None else {whose: snapshot})
 
 
-def _check_listed(plan: Plan) -> None:
+def _check_listed(sources: list[Step]) -> None:
     """Refuses files that are not what Spark saw when the data frame was made: it would read what was there then."""
-    for step in plan.events + plan.tables:
+    for step in sources:
         with withheld("the input"):
             seen = listing(step)
         now = [] if seen is None else [_seen(name) for name in files_of(step) or []]
@@ -66,6 +66,14 @@ def _files(sources: list[Step]) -> tuple[list[str], list[str]]:
     return sorted(names), loose
 
 
+def tables_of(plan: Plan) -> list[list[Any]]:
+    """What the tables of a live stream are told by; of those that lie in no files, nothing."""
+    _check_listed(plan.tables)
+    with withheld("the input"):
+        names, _ = _files(plan.tables)
+    return [told(name) for name in names if path_of(name) is not None]
+
+
 def counted_again(now: Record, before: Record, batch: object) -> str | None:
     """Why an input must not be counted, after that of an earlier batch; None if it may."""
     if twice := _names(before, "files", "snapshot") & _names(now, "files", "snapshot"):
@@ -86,6 +94,19 @@ def _names(given: Record, *parts: str) -> set[str]:
     """What parts of an input are told by, whatever has become of them."""
     files = {str(name) for part in parts for name, *_ in given.get(part, []) if part != "snapshot"}
     return files | ({f"snapshot {given['snapshot']!r}"} if "snapshot" in parts and "snapshot" in given else set())
+
+
+def same_events(one: Record, other: Record) -> bool:
+    """Whether two batches have the same events, in whatever they are looked up."""
+    return _of_events(one) == _of_events(other)
+
+
+def _of_events(envelope: Record) -> Record:
+    beside = ("beside", "snapshot beside")
+    found = {part: said for part, said in envelope.items() if part not in beside}
+    if isinstance(found.get("input"), dict):
+        found["input"] = {part: said for part, said in found["input"].items() if part not in beside}
+    return found
 
 
 def told(name: str, snapshot: str | None = None) -> list[Any]:

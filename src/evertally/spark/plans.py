@@ -167,7 +167,7 @@ def check_plan(plan: Plan) -> None:
 
 
 def _of_others(plan: Plan) -> str | None:
-    strange = sorted({step.kind for step in plan.steps if not _is_by_rows(step)})
+    strange = sorted({_kind_of(step) for step in plan.steps if not _is_by_rows(step)})
     if strange:
         return (
             f"{', '.join(strange)}: which rows there are, or what they hold, follows from other rows, or it is not "
@@ -190,15 +190,24 @@ def _of_others(plan: Plan) -> str | None:
     return None
 
 
+def _has_place_in_file(columns: Any) -> bool:
+    return "_metadata#" in columns.mkString(" ") and any(  # else a thousand columns are not asked
+        one.metadata().contains("__file_source_metadata_col") for one in listed(columns)
+    )
+
+
+def _kind_of(step: Step) -> str:
+    return "_metadata" if step.kind in _SOURCES else step.kind
+
+
 def _is_by_rows(step: Step) -> bool:
     if step.kind in DISTINCT:
-        every = step.kind != "Deduplicate" or step.node.keys().size() == step.node.output().size()
+        keys = {one.exprId().id() for one in listed(step.node.keys())} if step.kind == "Deduplicate" else None
+        every = keys is None or keys == set(step.ids())  # a key may be named twice
         # Of texts that are equal by a collation, which one is kept follows from the order of rows.
         return every and not any("collate" in one.dataType().simpleString() for one in listed(step.node.output()))
-    if step.is_source and "_metadata#" in step.node.output().mkString(" "):  # else a thousand columns are not asked
-        columns = [one for one in listed(step.node.output()) if one.name() == "_metadata"]
-        if any(one.metadata().contains("__file_source_metadata_col") for one in columns):
-            return False
+    if step.is_source and _has_place_in_file(step.node.output()):
+        return False
     return step.kind in _BY_ROWS | _SOURCES or (step.kind in _OF_TABLES and not step.of_events)
 
 
@@ -210,7 +219,7 @@ def _of_itself(plan: Plan) -> str | None:
                 f"events meet other rows ({step.kind}): name what they are looked up in, look_up=[table, ...]. If that "
                 "is the events again, one event more would change others: join events with a table of something else"
             )
-        if step.kind == "Union" and sides and len(sides) < len(step.below):
+        if step.kind == "Union" and sides and any(_has_table(below) for below in step.below if not below.of_events):
             return "rows of a table in look_up are counted as events (union): take it out of look_up"
         if sides and not _may_stand_there(step, sides[0]):
             return (
@@ -235,6 +244,11 @@ def _of_itself(plan: Plan) -> str | None:
     return None
 
 
+def _has_table(step: Step) -> bool:
+    """Whether it is made of more than what is nobody's."""
+    return step.kind not in CONSTANT if step.is_source else any(map(_has_table, step.below))
+
+
 def _may_stand_there(step: Step, side: int) -> bool:
     if step.kind == "Join":
         return side in _SIDES.get(_join_of(step), {_LEFT} if _join_of(step).startswith("ExistenceJoin") else set())
@@ -249,7 +263,8 @@ def _of_chance(plan: Plan) -> str | None:
     if found := fickle(plan.expressions()):
         return (
             f"the data frame is not the same when it is computed again ({', '.join(found)}): a task that is tried "
-            "again would count other rows under the same noise. Write it to files first, and read those"
+            "again would count other rows under the same noise. Drop such columns, or write it to files first, and "
+            "read those"
         )
     if is_cached(plan.frame, plan.steps):
         return (
@@ -261,8 +276,9 @@ def _of_chance(plan: Plan) -> str | None:
     if found := found + raising(plan.expressions(of_events=True)):
         return (
             f"the data frame has functions that raise for some values ({', '.join(found)}): one such record would stop "
-            "the stream for all others. Make it with spark.sql.ansi.enabled=false, as in es.application, where they "
-            "give null, or take try_cast, try_divide, try_to_timestamp, ..."
+            "the stream for all others. If it is the mode (spark.sql.ansi.enabled), make it without, as es.application "
+            "does, or with try_cast, try_divide, ...; times by a format are a cast of a text that regexp_replace has "
+            "put in order (docs/spark.md); else write the column to files first"
         )
     return None
 

@@ -12,13 +12,17 @@ from typing import Any
 
 from evertally.errors import ConfigurationError
 from evertally.runtime.spec import StreamSpec
-from evertally.spark.expressions import fails_fast, options_of
+from evertally.spark.expressions import fails_fast, is_slow, listed, options_of
 from evertally.spark.failures import withheld
 from evertally.spark.plans import Plan, Step, origins
 from evertally.spark.sources import files_of
 
 _LOOK = ("json",)  # at the records, unless it is given a schema
+_TEXTS = ("json", "csv")
 _CENTURY = 36_500  # days
+_MANY = 1_000_000  # cells
+_LEAVE_OUT = ("ignoreCorruptFiles", "ignoreMissingFiles")
+_REBASE = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.avro.datetimeRebaseModeInRead")
 _MAY_LOOK = ("inferschema", "infertimestamp")
 _WHY = "types that follow from all records let one of them change what the others mean"
 
@@ -31,6 +35,15 @@ def check_readers(plan: Plan, spec: StreamSpec) -> None:
         formats = {_format(step) for step in sources}
         unknown = [_format(step) for step in sources if _may_have_looked(step)]
         in_folders = _from_folders(plan, spec.columns())
+    session = plan.frame.sparkSession.conf
+    for name in _LEAVE_OUT:
+        if "true" in (*(given.get(name.lower(), "") for given in options), session.get(f"spark.sql.files.{name}")):
+            raise ConfigurationError(f"take {name} away: of a file with one bad record the rest would be left out")
+    rebased = [given.get("datetimerebasemode", "").upper() for given in options]
+    if "EXCEPTION" in (*rebased, *(str(session.get(name)).upper() for name in _REBASE)):
+        raise ConfigurationError(
+            "one old date would stop the stream for all others: datetimeRebaseModeInRead must not be EXCEPTION"
+        )
     if any(fails_fast(given) for given in options):
         raise ConfigurationError(
             "a reader is in mode FAILFAST: one bad record would stop the stream for all others. Take PERMISSIVE"
@@ -39,6 +52,19 @@ def check_readers(plan: Plan, spec: StreamSpec) -> None:
         raise ConfigurationError(
             "a record may run over several lines (multiLine, XML): one that does not end takes in those after it. "
             "Write one record a line, or Parquet"
+        )
+    slow = [name for step in sources if _format(step) in _TEXTS for name, kind in _types(step) if is_slow(kind)]
+    if slow:
+        raise ConfigurationError(
+            f"{slow[0]}: a decimal number is worked at for minutes where a record says 1e10000000. Read a text, and "
+            "cast it"
+        )
+    if any(given.get("filenameonly", "").lower() == "true" for given in options):
+        raise ConfigurationError("take fileNameOnly away: files of one name in two folders would be counted once")
+    if any(_is_narrow(given) for step, given in zip(sources, options, strict=True) if _format(step) == "csv"):
+        raise ConfigurationError(
+            'Spark stops at a line of CSV with more cells than it expects: option("maxColumns", 1000000), and no '
+            "maxCharsPerColumn"
         )
     if any(_by_place(step, given) for step, given in zip(sources, options, strict=True)):
         raise ConfigurationError(
@@ -89,6 +115,15 @@ def _by_place(step: Step, options: Mapping[str, str]) -> bool:
     return headed and options.get("enforceschema", "true").lower() == "true"
 
 
+def _is_narrow(options: Mapping[str, str]) -> bool:
+    """Whether a line of CSV may be too long."""
+    return int(options.get("maxcolumns", "0")) < _MANY or int(options.get("maxcharspercolumn", "-1")) != -1
+
+
+def _types(step: Step) -> list[tuple[str, str]]:
+    return [(one.name(), str(one.dataType().simpleString())) for one in listed(step.node.output())]
+
+
 def _forgets(step: Step, options: Mapping[str, str]) -> bool:
     """Whether a stream passes over old files."""
     if step.kind != "StreamingRelation" or "path" not in options:
@@ -99,7 +134,8 @@ def _forgets(step: Step, options: Mapping[str, str]) -> bool:
 
 def _names_cells(step: Step) -> bool:
     """Whether columns are called by their place in the first line of a CSV file: how many there are, that one says."""
-    return _format(step) == "csv" and [name for name, _ in step.columns()][:1] == ["_c0"]
+    headed = reader_options(step).get("header", "").lower() == "true"
+    return _format(step) == "csv" and not headed and [name for name, _ in step.columns()][:1] == ["_c0"]
 
 
 def _format(step: Step) -> str:

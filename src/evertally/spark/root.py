@@ -95,8 +95,7 @@ class Log:
     def closes(self, batch: int) -> Record | None:
         """What a batch closes, from which input; None if it was not begun, or was taken back."""
         record = self.manifest(batch)
-        name = _turned(batch, self._turn(batch) if record is None else int(record["turn"]))
-        return self._opened(f"closes/{name}", self.root.read(f"closes/{name}"), f"closes/{name} under the root")
+        return self._closes(batch, self._turn(batch) if record is None else int(record["turn"]))
 
     def close(self, batch: int, record: Record) -> Record:
         """Fixes what a batch closes, before anything of it is computed; gives what was fixed, whoever did."""
@@ -113,6 +112,10 @@ class Log:
         if self.manifest(batch) is not None:
             raise StateError(f"batch {batch} is released; it cannot be taken back")
         self.root.put_new(f"taken/{batch:08d}.{self._turn(batch)}", b"")
+
+    def _closes(self, batch: int, turn: int) -> Record | None:
+        name = f"closes/{_turned(batch, turn)}"
+        return self._opened(name, self.root.read(name), f"{name} under the root")
 
     def _turn(self, batch: int) -> int:
         """How often a batch was taken back."""
@@ -146,6 +149,12 @@ class Log:
             raise StateError(
                 f"another driver has released batch {record['batch']} from other events: the input did not come again "
                 "as it was. Nothing of this attempt was shown; stopped"
+            )
+        theirs, ours = (self._closes(record["batch"], int(one["turn"])) for one in (found, record))
+        if theirs is None or ours is None or theirs["envelope"] != ours["envelope"]:
+            raise StateError(
+                f"batch {record['batch']} was taken back, and its first driver was quicker: it is released from that "
+                "input, and from nothing of this one. Give these events to the next batch"
             )
         return found
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from evertally.spark.plans import Step
 
 _DATA_SOURCES = "org.apache.spark.sql.execution.datasources"
-# RDDs whose rows were handed over by Python, one by one.
+# RDDs whose rows were handed over by Python. What functions of its owner did to them there is seen as little as what
+# they did before; it is theirs to answer for, as with a UDF.
 _HANDED_OVER = {"ParallelCollectionRDD", "MapPartitionsRDD", "PythonRDD"}
 
 
@@ -43,9 +44,11 @@ def listing(step: Step) -> list[tuple[int, int]] | None:
     if location is None or files_of(step) is None or any(path_of(name) is None for name in _data(location)):
         return None
     # As one text: to ask Java for each of them takes a millisecond.
-    said = _LISTED.findall(str(location.allFiles().mkString("\n")))
-    found = [(int(size), int(time)) for path, size, time in said if is_data(path)]
-    return found if len(found) == len(_data(location)) else None
+    if not any(";" in name for name in _data(location)):
+        said = _LISTED.findall(str(location.allFiles().mkString("\n")))
+        return [(int(size), int(time)) for path, size, time in said if is_data(path)]
+    files = [one for one in listed(location.allFiles().toSeq()) if is_data(str(one.getPath().toString()))]
+    return [(int(one.getLen()), int(one.getModificationTime())) for one in files]
 
 
 def identities(step: Step) -> set[str]:
@@ -69,12 +72,9 @@ def is_below(files: set[str], step: Step) -> bool:
     if step.kind != "StreamingRelation":
         return False
     folder = options_of(step.node.dataSource().options()).get("path", "")
-    if not folder or urlparse(folder).scheme not in ("", "file"):
-        return False
-    fixed = unquote(urlparse(folder).path) if "://" in folder or folder.startswith("file:") else folder
-    while any(sign in fixed for sign in "*?[{"):
-        fixed = os.path.dirname(fixed)
-    whole = os.path.realpath(fixed)
+    if not folder or urlparse(folder).scheme not in ("", "file") or any(sign in folder for sign in "*?[{"):
+        return False  # of which files it is, a pattern does not say; each of them is looked at when it comes
+    whole = os.path.realpath(unquote(urlparse(folder).path) if folder.startswith("file:") else folder)
     return any(name == whole or name.startswith(whole.rstrip("/") + "/") for name in files)
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -25,8 +26,8 @@ from evertally.spark.batch import checked_plan
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import failure_of, silence_pyspark, withheld
-from evertally.spark.inputs import told
-from evertally.spark.plans import DISTINCT
+from evertally.spark.inputs import tables_of, told
+from evertally.spark.plans import DISTINCT, Plan
 from evertally.spark.protections import check
 from evertally.spark.readers import reader_options
 from evertally.spark.reading import BEAT
@@ -57,15 +58,15 @@ def release_stream(
     """
     settled = load_spec(spec)
     protections = check(events.sparkSession, accept).as_dict()
-    check_stream(events, settled, look_up)
-    return LiveStream(events, settled, every, protections)
+    plan = check_stream(events, settled, look_up)
+    return LiveStream(plan, settled, every, protections)
 
 
 class LiveStream(Secret):
     """A stream that runs. Use it in a `with` block, or `stop` it; who does neither holds the key until the end."""
 
-    def __init__(self, events: DataFrame, spec: StreamSpec, every: str, protections: Record) -> None:
-        self.spec = spec
+    def __init__(self, plan: Plan, spec: StreamSpec, every: str, protections: Record) -> None:
+        self.spec, self._plan = spec, plan
         self._failed: EvertallyError | None = None
         self._asked: list[tuple[int, int]] = []  # (tick, number of the first batch of Spark that may close it)
         self._lock = threading.Lock()
@@ -75,10 +76,10 @@ class LiveStream(Secret):
             self._engine, self._log = Engine(held, protections), held.log
             self._engine.catch_up()
             check_checkpoint(held.log, self._checkpoint)
-            self._counted = _counted(held.log)
+            self._known = Known(held.log)
             silence_pyspark()
             with withheld("the start of the stream"):
-                self.query = self._started(events, every)
+                self.query = self._started(plan.frame, every)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -175,25 +176,15 @@ class LiveStream(Secret):
         first = _bind(self._log, query, self._engine.last + 1)
 
         def looked_at() -> Record:
-            return _envelope(self._checkpoint, number) | {"query": query}
+            found = _envelope(self._checkpoint, number) | {"query": query}
+            tables = tables_of(self._plan)
+            return found | {"beside": tables} if tables else found
 
         cut: int = _offsets(self._checkpoint, number)["cut"]
-        self._count(first + number, [str(name) for name, *_ in looked_at()["files"]])
+        self._known.add(first + number, looked_at())
         stamp = None if self.spec.clock.column is not None else self._tick_at(cut)
         play, through = partial(run_rows, batch, [*self.spec.columns(), BEAT]), self._through(number, cut)
         self._engine.advance(play, first + number, through, looked_at(), stamp, looked_at)
-
-    def _count(self, batch: int, files: list[str]) -> None:
-        """Refuses files of which another batch has counted the events: the log of Spark's source is not sealed, and to
-        it a link is another file."""
-        for name in files:
-            known = self._counted.setdefault(name, batch)
-            if known != batch or files.count(name) > 1:
-                raise StateError(
-                    f"{name} comes once more, by a link or since the checkpoint is damaged: it was counted in batch "
-                    f"{known}, and its events would count twice. Bring the checkpoint back; put a file without events "
-                    "in the place of a link"
-                )
 
     def _through(self, number: int, cut: int) -> int:
         """What batch `number`, cut at this moment, closes."""
@@ -234,13 +225,39 @@ def _bound(log: Log) -> Record | None:
     return found
 
 
-def _counted(log: Log) -> dict[str, int]:
-    """Of all files that were counted, the number of the batch."""
-    return {
-        str(name): batch
-        for batch in range(log.last() + 2)
-        for name, *_ in (log.closes(batch) or {"envelope": {"files": []}})["envelope"]["files"]
-    }
+class Known:
+    """All files that a stream has counted, and those in which it has looked events up, over its whole life.
+
+    The log of Spark's source is not sealed, to it a link is another file, and of tables it knows nothing.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._counted: dict[str, int] = {}  # and in which batch
+        self._tables: set[str] = set()
+        for batch in range(log.last() + 2):
+            closed = log.closes(batch)
+            if closed is not None:
+                self.add(batch, closed["envelope"])
+
+    def add(self, batch: int, envelope: Record) -> None:
+        """Refuses files that were counted, or are looked up, elsewhere."""
+        files = [str(name) for name, *_ in envelope.get("files", [])]
+        tables = {str(name) for name, *_ in envelope.get("beside", [])}
+        again = [name for name, times in Counter(files).items() if times > 1 or self._counted.get(name, batch) != batch]
+        if again:
+            raise StateError(
+                f"{min(again)} comes once more, by a link or since the checkpoint is damaged: it was counted in batch "
+                f"{self._counted.get(min(again), batch)}, and its events would count twice. Bring the checkpoint back; "
+                "put a file without events in the place of a link"
+            )
+        both = (self._tables | tables) & set(files) | tables & self._counted.keys()
+        if both:
+            raise StateError(
+                f"{min(both)} holds events, and events are looked up in it, here or in another batch: one event more "
+                "would change others. Look events up in something else"
+            )
+        self._counted.update(dict.fromkeys(files, batch))
+        self._tables |= tables
 
 
 def check_checkpoint(log: Log, checkpoint: Path) -> None:
@@ -251,7 +268,7 @@ def check_checkpoint(log: Log, checkpoint: Path) -> None:
     if _latest(checkpoint / "offsets") > 0 or _latest(checkpoint / "commits") >= 0:
         raise StateError(f"{checkpoint} has a checkpoint, and the root knows none: one of them is not of this stream")
     last = log.last()
-    closed = log.closes(last) if last >= 0 else None
+    closed = log.closes(last + 1) or (log.closes(last) if last >= 0 else None)
     if closed is not None and "id" in closed["envelope"]:
         raise StateError(
             "this root takes batches of files; a stream beside them would count what lies in its folder once more. A "
@@ -347,13 +364,14 @@ def _files(folder: Path, after: int, through: int) -> list[str]:
 _BY_ROWS = ("maxoffsetspertrigger", "minoffsetspertrigger", "maxbytespertrigger", "maxrowspertrigger")
 
 
-def check_stream(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFrame] = ()) -> None:
+def check_stream(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFrame] = ()) -> Plan:
     """Refuses streams in which one event could move another, or which do not come again as they were."""
     if not events.isStreaming:
         raise ConfigurationError("this is a data frame of a batch job: use release_batch, or spark.readStream")
     if spec.clock.close == "wall" and spec.clock.integer:
         raise ConfigurationError(f'{spec.path}: [clock] a clock of integers closes on request: close = "request"')
-    steps = checked_plan(events, spec, look_up).steps
+    plan = checked_plan(events, spec, look_up)
+    steps = plan.steps
     with withheld("the plan"):
         names = {step.kind for step in steps}
         keeping = sorted(step.kind for step in steps if step.kind in DISTINCT and step.of_events)
@@ -378,3 +396,4 @@ def check_stream(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFram
         )
     if options.get("failondataloss", "true").lower() != "true":
         raise ConfigurationError("failOnDataLoss must be true: a stream that has lost events must not go on silently")
+    return plan
