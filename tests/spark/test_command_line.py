@@ -68,9 +68,35 @@ def test_json_is_read_with_the_declared_types(
     monkeypatch.setattr(commands, "_within", lambda _spec, _master, run: run(spark))
     spec.write_text(spec.read_text() + '\n[events]\ntime = "integer"\npage = "integer"\n')
     (tmp_path / "events").mkdir()
-    records = ['{"time": 0, "page": 1}', '{"time": 1, "page": 2}', '{"page": 3, "time": 1}', '{"time": 1, "page": "x"}']
+    records = ['{"time": 0.0, "page": 1}', '{"time": "1", "page": 2}', '{"page": 3, "time": 1e0}']
+    records.append('{"time": 1, "page": "x"}')
     (tmp_path / "events/a.json").write_text("\n".join([*records, "{"]))
     commands.run_batch(spec, str(tmp_path / "events"), "json", None, "2", None)
+    assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 2)])) == 80
+
+
+def test_json_without_declared_types(
+    spark: SparkSession, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "_within", lambda _spec, _master, run: run(spark))
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events/a.json").write_text('{"time": 0, "page": 1}')
+    with pytest.raises(ConfigurationError, match=r"add \[events\] with all columns"):
+        commands.run_batch(spec, str(tmp_path / "events"), "json", None, "2", None)
+
+
+def test_cells_of_csv_are_read_as_they_are_declared(
+    spark: SparkSession, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Quotes are written twice, an index without a name is no column, and a line may have 30,000 cells."""
+    monkeypatch.setattr(commands, "_within", lambda _spec, _master, run: run(spark))
+    spec.write_text(spec.read_text() + '\n[events]\ntime = "integer"\npage = "integer"\n')
+    (tmp_path / "events").mkdir()
+    lines = [",time,page,note", '0,0,1,"say ""hi"", then go"', "1,1,2,", "2,1,3,x", "x" + "," * 30_000]
+    (tmp_path / "events/a.csv").write_text("\n".join(lines))
+    said = commands.run_batch(spec, str(tmp_path / "events"), "csv", "a", "2", None)
+    assert "over before" not in said
+    assert "It was over before" in commands.run_batch(spec, str(tmp_path / "events"), "csv", "a", "3", None)
     assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 2)])) == 80
 
 

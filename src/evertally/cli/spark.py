@@ -24,11 +24,11 @@ from evertally.spark.public import verified
 # whose headers are alike; quotes in quoted cells are written twice.
 _OF_CSV = {"header": "true", "mode": "PERMISSIVE", "enforceSchema": "false", "escape": '"', "maxColumns": "1000000"}
 _FORMATS = ("parquet", "json", "csv", "orc")
-# What [events] declares, as Spark calls it.
+# What [events] declares, as Spark reads it from JSON. Numbers are texts: what 1.0, 1e3 and "1" are, the door says.
 _TYPES = {
     "time": "string",
-    "integer": "bigint",
-    "number": "double",
+    "integer": "string",
+    "number": "string",
     "text": "string",
     "list of text": "array<string>",
     "counts": "map<string, bigint>",
@@ -50,7 +50,8 @@ def run_batch(spec_file: Path, events: str, kind: str, batch: str | None, until:
 
 def _batch(spark: Any, spec_file: Path, events: str, kind: str, batch: str, until: str) -> str:
     spec = load_spec(spec_file)
-    done = es.release_batch(_loaded(spark, spec, kind, events), spec_file, batch=batch, until=until)
+    loaded = _parsed(_loaded(spark, kind, events), spec, kind)
+    done = es.release_batch(loaded, spec_file, batch=batch, until=until)
     ticks = f"ticks {done['opened']} to {done['through']}"
     said = f"{spec.name}: {ticks} are out, batch {done['batch']}; see {spec.engine.public}"
     return said if done["through"] >= spec.clock.tick_before(until) else f"{said}. {_OVER}"
@@ -70,8 +71,9 @@ def run_stream(
 
     def run(spark: Any) -> str:
         spec = load_spec(spec_file)
-        known = _loaded(spark, spec, kind, folder).schema
-        events = _reader(spark.readStream, spec, kind).schema(known).load(folder)
+        known = _loaded(spark, kind, folder).schema
+        live = _reader(spark.readStream, kind)
+        events = _parsed((live if kind == "json" else live.schema(known)).load(folder), spec, kind)
         with es.release_stream(events, spec_file, every=every) as live:
             if live.spec.clock.close == "wall":
                 live.wait()  # who waited for a line would not see that it has stopped
@@ -124,8 +126,8 @@ def _within(spec_file: Path, master: str | None, run: Callable[[Any], str]) -> s
         spark.stop()
 
 
-def _loaded(spark: Any, spec: StreamSpec, kind: str, place: str) -> Any:
-    reader = _reader(spark.read, spec, kind)
+def _loaded(spark: Any, kind: str, place: str) -> Any:
+    reader = _reader(spark.read, kind)
     try:
         with withheld("the events"):
             return reader.load(place)
@@ -136,12 +138,23 @@ def _loaded(spark: Any, spec: StreamSpec, kind: str, place: str) -> Any:
         ) from None
 
 
-def _reader(reader: Any, spec: StreamSpec, kind: str) -> Any:
+def _reader(reader: Any, kind: str) -> Any:
     if kind not in _FORMATS:
         raise ConfigurationError(f"--format is one of {', '.join(_FORMATS)}")
-    made = reader.format(kind)
-    if kind == "json" and spec.events is not None:  # without, Spark would look at all records for their types
-        made = made.schema(", ".join(f"`{name}` {_TYPES[declared]}" for name, declared in spec.events.items()))
+    made = reader.format("text" if kind == "json" else kind)
     for name, value in (_OF_CSV if kind == "csv" else {}).items():
         made = made.option(name, value)
     return made.option("maxFileAge", "100000d")
+
+
+def _parsed(lines: Any, spec: StreamSpec, kind: str) -> Any:
+    """Records of JSON, a line each, in the types that the spec declares: Spark's own reader would look at all records
+    for their types."""
+    if kind != "json":
+        return lines
+    if spec.events is None:
+        raise ConfigurationError(f"{spec.path.name}: JSON is read with declared types: add [events] with all columns")
+    from pyspark.sql.functions import from_json
+
+    shape = ", ".join(f"`{name}` {_TYPES[declared]}" for name, declared in spec.events.items())
+    return lines.select(from_json("value", shape).alias("record")).select("record.*")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec
-from evertally.runtime.input.envelope import BatchRefused, check_type
+from evertally.runtime.input.arrow_columns import is_text
+from evertally.runtime.input.envelope import BatchRefused, check_type, check_use
 from evertally.runtime.spec import StreamSpec
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
@@ -109,16 +110,19 @@ def checked_plan(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFram
             raise ConfigurationError(f"the data frame has no column {name!r}, which {spec.path.name} names")
         if events.columns.count(name) > 1:
             raise ConfigurationError(f"the data frame has two columns {name!r}: rename one of them")
-        try:
-            check_type(spec, name, _arrow_type(known[name]))
-        except BatchRefused as problem:
-            raise ConfigurationError(f"{spec.path.name}: {problem}") from None
     if not isinstance(look_up, Sequence) or any(getattr(table, "isStreaming", True) for table in look_up):
         raise ConfigurationError("look_up takes a list of data frames that stand still: look_up=[table]")
     with withheld("the plan"):
         plan = Plan(events, look_up)
     check_plan(plan)
-    check_readers(plan, spec)
+    found_in_records = check_readers(plan, spec)
+    for name in spec.columns():
+        kind = _arrow_type(known[name])
+        try:
+            # A text is read as a cell of CSV is; but where records decide what is one, it is another type for all.
+            (check_use if is_text(kind) and not found_in_records else check_type)(spec, name, kind)
+        except BatchRefused as problem:
+            raise ConfigurationError(f"{spec.path.name}: {problem}") from None
     return plan
 
 

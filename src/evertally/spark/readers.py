@@ -6,6 +6,7 @@ one says `n/a` and the others `007`, all of them are texts, and without it they 
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,20 +16,23 @@ from evertally.runtime.spec import StreamSpec
 from evertally.spark.expressions import fails_fast, is_slow, listed, options_of
 from evertally.spark.failures import withheld
 from evertally.spark.plans import Plan, Step, origins
-from evertally.spark.sources import files_of
+from evertally.spark.sources import files_of, path_of
 
 _LOOK = ("json",)  # at the records, unless it is given a schema
 _TEXTS = ("json", "csv")
 _CENTURY = 36_500  # days
 _MANY = 1_000_000  # cells
+_LONGEST_HEADER = 2**20  # bytes
+_PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 _LEAVE_OUT = ("ignoreCorruptFiles", "ignoreMissingFiles")
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.avro.datetimeRebaseModeInRead")
 _MAY_LOOK = ("inferschema", "infertimestamp")
 _WHY = "types that follow from all records let one of them change what the others mean"
 
 
-def check_readers(plan: Plan, spec: StreamSpec) -> None:
-    """Refuses readers of events that stop at a bad record, and that may have found their types in the records."""
+def check_readers(plan: Plan, spec: StreamSpec) -> bool:
+    """Refuses readers of events that stop at a bad record, and those whose types may follow from records, unless they
+    are declared; gives whether there are such."""
     with withheld("the plan"):
         sources = plan.events
         options = [reader_options(step) for step in sources]
@@ -71,6 +75,11 @@ def check_readers(plan: Plan, spec: StreamSpec) -> None:
             "CSV with a header is read by the places of its columns, and in a file where they stand otherwise each "
             'cell is taken for another: option("enforceSchema", False) holds every header against the names'
         )
+    for step, given in zip(sources, options, strict=True):
+        if _format(step) == "csv" and given.get("header", "").lower() == "true" and (other := _of_another_header(step)):
+            raise ConfigurationError(
+                f"{other} has another header than the files before it: give each batch files of one kind, or one order"
+            )
     if any(_forgets(step, given) for step, given in zip(sources, options, strict=True)):
         raise ConfigurationError(
             "files that are older than a week beside the newest one would not be read, without a word: "
@@ -86,6 +95,7 @@ def check_readers(plan: Plan, spec: StreamSpec) -> None:
             f"{spec.path.name}: give the reader of {unknown[0] if unknown else 'these folders'} a schema, and declare "
             f"the same types in [events], of {', '.join(asked)}: {_WHY}"
         )
+    return bool(unknown or in_folders)
 
 
 def reader_options(step: Step) -> dict[str, str]:
@@ -113,6 +123,18 @@ def _by_place(step: Step, options: Mapping[str, str]) -> bool:
     """Whether Spark does not look at what a header says."""
     headed = _format(step) == "csv" and options.get("header", "").lower() == "true"
     return headed and options.get("enforceschema", "true").lower() == "true"
+
+
+def _of_another_header(step: Step) -> str | None:
+    """The first file whose header is not that of the others; of this machine, and not compressed."""
+    paths = [path for name in files_of(step) or [] if (path := path_of(name)) and not path.endswith(_PACKED)]
+    first = None
+    for path in sorted(paths):
+        with open(path, "rb") as file:
+            line = file.readline(_LONGEST_HEADER).removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n")
+        if line and line != (first := first or line):
+            return path
+    return None
 
 
 def _is_narrow(options: Mapping[str, str]) -> bool:
