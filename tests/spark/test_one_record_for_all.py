@@ -201,7 +201,7 @@ def test_csv_that_is_looked_at(spark: SparkSession, spec: Path, tmp_path: Path, 
     events = spark.read.option(option, "true").csv(
         str(tmp_path / "cells"), header=True, enforceSchema=False, maxColumns=10**6
     )
-    with pytest.raises(ConfigurationError, match="take inferschema away"):
+    with pytest.raises(ConfigurationError, match="take inferSchema away"):
         es.release_batch(events, spec, batch="one", until=3)
 
 
@@ -328,8 +328,8 @@ def test_times_that_the_old_parser_read_otherwise(spark: SparkSession, spec: Pat
 
 
 _READERS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "corrupt": ("json", {"ignoreCorruptFiles": True}, "take ignoreCorruptFiles away"),
-    "missing": ("parquet", {"ignoreMissingFiles": True}, "take ignoreMissingFiles away"),
+    "corrupt": ("json", {"ignoreCorruptFiles": True}, "take ignoreCorruptFiles"),
+    "missing": ("parquet", {"ignoreMissingFiles": True}, "ignoreMissingFiles away"),
     "dates": ("parquet", {"datetimeRebaseMode": "EXCEPTION"}, "must not be EXCEPTION"),
     "cells": ("csv", {"enforceSchema": False}, "maxColumns"),
     "long cells": ("csv", {"maxColumns": 10**6, "maxCharsPerColumn": 100}, "maxCharsPerColumn"),
@@ -358,7 +358,7 @@ def test_decimals_in_texts(spark: SparkSession, spec: Path, lines: Path) -> None
         .json(str(lines))
         .selectExpr("time", "cast(page as long) page")
     )
-    with pytest.raises(ConfigurationError, match="page: a decimal number is worked at for minutes"):
+    with pytest.raises(ConfigurationError, match="a decimal number is worked at for minutes"):
         es.release_batch(events, spec, batch="one", until=3)
 
 

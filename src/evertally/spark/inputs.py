@@ -1,14 +1,16 @@
-"""What the input of a batch is told by: names, sizes and times of files, and what its owner says."""
+"""What the input of a batch is told by: names, sizes and times of files, and what its owner says; and that no file is
+counted twice, or looked up where it was counted."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.spark.failures import withheld
 from evertally.spark.plans import CONSTANT, Plan, Step
-from evertally.spark.root import Record
+from evertally.spark.root import Log, Record
 from evertally.spark.sources import files_of, listing, path_of
 
 
@@ -94,6 +96,41 @@ def _names(given: Record, *parts: str) -> set[str]:
     """What parts of an input are told by, whatever has become of them."""
     files = {str(name) for part in parts for name, *_ in given.get(part, []) if part != "snapshot"}
     return files | ({f"snapshot {given['snapshot']!r}"} if "snapshot" in parts and "snapshot" in given else set())
+
+
+class Known:
+    """All files that a stream has counted, and those in which it has looked events up, over its whole life.
+
+    The log of Spark's source is not sealed, to it a link is another file, and of tables it knows nothing.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._counted: dict[str, int] = {}  # and in which batch
+        self._tables: set[str] = set()
+        for batch in range(log.last() + 2):
+            closed = log.closes(batch)
+            if closed is not None:
+                self.add(batch, closed["envelope"])
+
+    def add(self, batch: int, envelope: Record) -> None:
+        """Refuses files that were counted, or are looked up, elsewhere."""
+        files = [str(name) for name, *_ in envelope.get("files", [])]
+        tables = {str(name) for name, *_ in envelope.get("beside", [])}
+        again = [name for name, times in Counter(files).items() if times > 1 or self._counted.get(name, batch) != batch]
+        if again:
+            raise StateError(
+                f"{min(again)} comes once more, by a link or since the checkpoint is damaged: it was counted in batch "
+                f"{self._counted.get(min(again), batch)}, and its events would count twice. Bring the checkpoint back; "
+                "put a file without events in the place of a link"
+            )
+        both = (self._tables | tables) & set(files) | tables & self._counted.keys()
+        if both:
+            raise StateError(
+                f"{min(both)} holds events, and events are looked up in it, here or in another batch: one event more "
+                "would change others. Look events up in something else"
+            )
+        self._counted.update(dict.fromkeys(files, batch))
+        self._tables |= tables
 
 
 def same_events(one: Record, other: Record) -> bool:

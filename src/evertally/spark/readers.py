@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evertally.errors import ConfigurationError
@@ -26,68 +26,33 @@ _LONGEST_HEADER = 2**20  # bytes
 _PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 _LEAVE_OUT = ("ignoreCorruptFiles", "ignoreMissingFiles")
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.avro.datetimeRebaseModeInRead")
-_MAY_LOOK = ("inferschema", "infertimestamp")
+_MAY_LOOK = ("inferSchema", "inferTimestamp")
 _WHY = "types that follow from all records let one of them change what the others mean"
+_LEFT_OUT = (
+    "take ignoreCorruptFiles and ignoreMissingFiles away: of a file with a bad record the rest would be left out"
+)
+_OLD_DATES = "one old date would stop the stream for all others: datetimeRebaseModeInRead must not be EXCEPTION"
+
+Options = Mapping[str, str]
+Rule = Callable[[Step, Options], bool]
 
 
 def check_readers(plan: Plan, spec: StreamSpec) -> bool:
     """Refuses readers of events that stop at a bad record, and those whose types may follow from records, unless they
     are declared; gives whether there are such."""
     with withheld("the plan"):
-        sources = plan.events
-        options = [reader_options(step) for step in sources]
-        formats = {_format(step) for step in sources}
-        unknown = [_format(step) for step in sources if _may_have_looked(step)]
+        sources = [(step, reader_options(step)) for step in plan.events]
+        refused = [words for rule, words in _RULES if any(rule(step, given) for step, given in sources)]
+        unknown = [_format(step) for step in plan.events if _may_have_looked(step)]
         in_folders = _from_folders(plan, spec.columns())
-    session = plan.frame.sparkSession.conf
-    for name in _LEAVE_OUT:
-        if "true" in (*(given.get(name.lower(), "") for given in options), session.get(f"spark.sql.files.{name}")):
-            raise ConfigurationError(f"take {name} away: of a file with one bad record the rest would be left out")
-    rebased = [given.get("datetimerebasemode", "").upper() for given in options]
-    if "EXCEPTION" in (*rebased, *(str(session.get(name)).upper() for name in _REBASE)):
+        others = [other for step, given in sources if _is_headed(step, given) and (other := _of_another_header(step))]
+    refused += _of_session(plan)
+    if refused:
+        raise ConfigurationError(refused[0])
+    if others:
         raise ConfigurationError(
-            "one old date would stop the stream for all others: datetimeRebaseModeInRead must not be EXCEPTION"
+            f"{others[0]} has another header than the files before it: give each batch files of one kind, or one order"
         )
-    if any(fails_fast(given) for given in options):
-        raise ConfigurationError(
-            "a reader is in mode FAILFAST: one bad record would stop the stream for all others. Take PERMISSIVE"
-        )
-    if any(given.get("multiline", "").lower() == "true" for given in options) or "xml" in formats:
-        raise ConfigurationError(
-            "a record may run over several lines (multiLine, XML): one that does not end takes in those after it. "
-            "Write one record a line, or Parquet"
-        )
-    slow = [name for step in sources if _format(step) in _TEXTS for name, kind in _types(step) if is_slow(kind)]
-    if slow:
-        raise ConfigurationError(
-            f"{slow[0]}: a decimal number is worked at for minutes where a record says 1e10000000. Read a text, and "
-            "cast it"
-        )
-    if any(given.get("filenameonly", "").lower() == "true" for given in options):
-        raise ConfigurationError("take fileNameOnly away: files of one name in two folders would be counted once")
-    if any(_is_narrow(given) for step, given in zip(sources, options, strict=True) if _format(step) == "csv"):
-        raise ConfigurationError(
-            'Spark stops at a line of CSV with more cells than it expects: option("maxColumns", 1000000), and no '
-            "maxCharsPerColumn"
-        )
-    if any(_by_place(step, given) for step, given in zip(sources, options, strict=True)):
-        raise ConfigurationError(
-            "CSV with a header is read by the places of its columns, and in a file where they stand otherwise each "
-            'cell is taken for another: option("enforceSchema", False) holds every header against the names'
-        )
-    for step, given in zip(sources, options, strict=True):
-        if _format(step) == "csv" and given.get("header", "").lower() == "true" and (other := _of_another_header(step)):
-            raise ConfigurationError(
-                f"{other} has another header than the files before it: give each batch files of one kind, or one order"
-            )
-    if any(_forgets(step, given) for step, given in zip(sources, options, strict=True)):
-        raise ConfigurationError(
-            "files that are older than a week beside the newest one would not be read, without a word: "
-            'option("maxFileAge", "100000d")'
-        )
-    looking = [name for name in _MAY_LOOK for given in options if given.get(name, "").lower() == "true"]
-    if looking:
-        raise ConfigurationError(f"take {looking[0]} away, and give the reader a schema: {_WHY}")
     undeclared = [name for name in spec.columns() if name not in (spec.events or {})]
     asked = undeclared if unknown else [name for name in undeclared if name in in_folders]
     if asked:
@@ -96,6 +61,12 @@ def check_readers(plan: Plan, spec: StreamSpec) -> bool:
             f"the same types in [events], of {', '.join(asked)}: {_WHY}"
         )
     return bool(unknown or in_folders)
+
+
+def _of_session(plan: Plan) -> list[str]:
+    session = plan.frame.sparkSession.conf
+    found = [_LEFT_OUT for name in _LEAVE_OUT if session.get(f"spark.sql.files.{name}") == "true"]
+    return found + [_OLD_DATES for name in _REBASE if str(session.get(name)).upper() == "EXCEPTION"]
 
 
 def reader_options(step: Step) -> dict[str, str]:
@@ -119,10 +90,75 @@ def _may_have_looked(step: Step) -> bool:
     return _format(step) in _LOOK or _names_cells(step)
 
 
-def _by_place(step: Step, options: Mapping[str, str]) -> bool:
+def _is_on(name: str) -> Rule:
+    """Whether an option is set."""
+    return lambda _step, options: options.get(name, "").lower() == "true"
+
+
+def _is_headed(step: Step, options: Options) -> bool:
+    return _format(step) == "csv" and options.get("header", "").lower() == "true"
+
+
+def _by_place(step: Step, options: Options) -> bool:
     """Whether Spark does not look at what a header says."""
-    headed = _format(step) == "csv" and options.get("header", "").lower() == "true"
-    return headed and options.get("enforceschema", "true").lower() == "true"
+    return _is_headed(step, options) and options.get("enforceschema", "true").lower() == "true"
+
+
+def _is_narrow(step: Step, options: Options) -> bool:
+    """Whether a line of CSV may be too long."""
+    cells, letters = int(options.get("maxcolumns", "0")), int(options.get("maxcharspercolumn", "-1"))
+    return _format(step) == "csv" and (cells < _MANY or letters != -1)
+
+
+def _has_slow_cells(step: Step, _options: Options) -> bool:
+    return _format(step) in _TEXTS and any(is_slow(one.dataType().simpleString()) for one in listed(step.node.output()))
+
+
+def _forgets(step: Step, options: Options) -> bool:
+    """Whether a stream passes over old files."""
+    if step.kind != "StreamingRelation" or "path" not in options:
+        return False
+    found = re.fullmatch(r"\s*(\d+)\s*(d|day|days)\s*", options.get("maxfileage", "7d").lower())
+    return found is None or int(found[1]) < _CENTURY
+
+
+_RULES: tuple[tuple[Rule, str], ...] = (
+    *((_is_on(name.lower()), _LEFT_OUT) for name in _LEAVE_OUT),
+    (lambda _step, options: options.get("datetimerebasemode", "").upper() == "EXCEPTION", _OLD_DATES),
+    (
+        lambda _step, options: fails_fast(options),
+        "a reader is in mode FAILFAST: one bad record would stop the stream for all others. Take PERMISSIVE",
+    ),
+    *(
+        (
+            rule,
+            "a record may run over several lines (multiLine, XML): one that does not end takes in those after it. "
+            "Write one record a line, or Parquet",
+        )
+        for rule in (_is_on("multiline"), lambda step, _options: _format(step) == "xml")
+    ),
+    (
+        _has_slow_cells,
+        "a decimal number is worked at for minutes where a record says 1e10000000: read a text, and cast it",
+    ),
+    (_is_on("filenameonly"), "take fileNameOnly away: files of one name in two folders would be counted once"),
+    (
+        _is_narrow,
+        'Spark stops at a line of CSV with more cells than it expects: option("maxColumns", 1000000), and no '
+        "maxCharsPerColumn",
+    ),
+    (
+        _by_place,
+        "CSV with a header is read by the places of its columns, and in a file where they stand otherwise each cell is "
+        'taken for another: option("enforceSchema", False) holds every header against the names',
+    ),
+    (
+        _forgets,
+        "files that are older than a week beside the newest one would not be read, without a word: "
+        'option("maxFileAge", "100000d")',
+    ),
+    *((_is_on(name.lower()), f"take {name} away, and give the reader a schema: {_WHY}") for name in _MAY_LOOK),
+)
 
 
 def _of_another_header(step: Step) -> str | None:
@@ -135,23 +171,6 @@ def _of_another_header(step: Step) -> str | None:
         if line and line != (first := first or line):
             return path
     return None
-
-
-def _is_narrow(options: Mapping[str, str]) -> bool:
-    """Whether a line of CSV may be too long."""
-    return int(options.get("maxcolumns", "0")) < _MANY or int(options.get("maxcharspercolumn", "-1")) != -1
-
-
-def _types(step: Step) -> list[tuple[str, str]]:
-    return [(one.name(), str(one.dataType().simpleString())) for one in listed(step.node.output())]
-
-
-def _forgets(step: Step, options: Mapping[str, str]) -> bool:
-    """Whether a stream passes over old files."""
-    if step.kind != "StreamingRelation" or "path" not in options:
-        return False
-    found = re.fullmatch(r"\s*(\d+)\s*(d|day|days)\s*", options.get("maxfileage", "7d").lower())
-    return found is None or int(found[1]) < _CENTURY
 
 
 def _names_cells(step: Step) -> bool:

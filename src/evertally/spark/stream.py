@@ -11,7 +11,6 @@ import json
 import os
 import threading
 import time
-from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -26,7 +25,7 @@ from evertally.spark.batch import checked_plan
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import failure_of, silence_pyspark, withheld
-from evertally.spark.inputs import tables_of, told
+from evertally.spark.inputs import Known, tables_of, told
 from evertally.spark.plans import DISTINCT, Plan
 from evertally.spark.protections import check
 from evertally.spark.readers import reader_options
@@ -223,41 +222,6 @@ def _bound(log: Log) -> Record | None:
     data = log.root.read("query")
     found: Record | None = None if data is None else json.loads(data)
     return found
-
-
-class Known:
-    """All files that a stream has counted, and those in which it has looked events up, over its whole life.
-
-    The log of Spark's source is not sealed, to it a link is another file, and of tables it knows nothing.
-    """
-
-    def __init__(self, log: Log) -> None:
-        self._counted: dict[str, int] = {}  # and in which batch
-        self._tables: set[str] = set()
-        for batch in range(log.last() + 2):
-            closed = log.closes(batch)
-            if closed is not None:
-                self.add(batch, closed["envelope"])
-
-    def add(self, batch: int, envelope: Record) -> None:
-        """Refuses files that were counted, or are looked up, elsewhere."""
-        files = [str(name) for name, *_ in envelope.get("files", [])]
-        tables = {str(name) for name, *_ in envelope.get("beside", [])}
-        again = [name for name, times in Counter(files).items() if times > 1 or self._counted.get(name, batch) != batch]
-        if again:
-            raise StateError(
-                f"{min(again)} comes once more, by a link or since the checkpoint is damaged: it was counted in batch "
-                f"{self._counted.get(min(again), batch)}, and its events would count twice. Bring the checkpoint back; "
-                "put a file without events in the place of a link"
-            )
-        both = (self._tables | tables) & set(files) | tables & self._counted.keys()
-        if both:
-            raise StateError(
-                f"{min(both)} holds events, and events are looked up in it, here or in another batch: one event more "
-                "would change others. Look events up in something else"
-            )
-        self._counted.update(dict.fromkeys(files, batch))
-        self._tables |= tables
 
 
 def check_checkpoint(log: Log, checkpoint: Path) -> None:
