@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -355,3 +356,63 @@ def test_names_with_a_semicolon(spark: SparkSession, folder: Path) -> None:
     spec = spec_of(folder)
     es.release_batch(spark.read.parquet(str(folder / "odd")), spec, batch="one", until=3)
     assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
+
+
+# -- tables of a catalog
+
+
+@pytest.fixture
+def table(spark: SparkSession, folder: Path) -> Iterator[str]:
+    """A table over the very files of the events."""
+    spark.sql(f"create table own using parquet location '{folder / 'events'}'")
+    yield "own"
+    spark.sql("drop table own")
+
+
+def test_tables_of_a_stream_are_files(spark: SparkSession, folder: Path, table: str) -> None:
+    rows = spark.createDataFrame([(1,)], "page long")
+    for beside in (spark.table(table).select("page"), rows):
+        with pytest.raises(ConfigurationError, match=r"must be files, read by their place|looked up in themselves"):
+            es.release_stream(live_of(spark, folder).join(beside, "page"), spec_of(folder), look_up=[beside])
+
+
+def test_a_table_over_files_that_were_counted(spark: SparkSession, folder: Path, table: str) -> None:
+    """As what a later batch looks up, and as its events."""
+    spec = spec_of(folder)
+    es.release_batch(events_of(spark, folder), spec, batch="one", until=2)
+    (folder / "later").mkdir()
+    pq.write_table(pa.table({"time": [2], "page": [3]}), folder / "later/0.parquet")
+    later, own = spark.read.parquet(str(folder / "later")), spark.table(table).select("page")
+    frame = later.join(own, "page", "left_semi")
+    with pytest.raises(StateError, match="events are looked up in it"):
+        es.release_batch(frame, spec, batch="two", until=3, look_up=[own], snapshot="1")
+    with pytest.raises(StateError, match="was counted already"):
+        es.release_batch(spark.table(table), spec, batch="two", until=3, snapshot="1")
+
+
+def test_files_of_a_table_that_was_counted(spark: SparkSession, folder: Path, table: str) -> None:
+    spec = spec_of(folder)
+    es.release_batch(spark.table(table), spec, batch="one", until=2, snapshot="1")
+    with pytest.raises(StateError, match="was counted already"):
+        es.release_batch(events_of(spark, folder), spec, batch="two", until=3)
+
+
+def test_one_stream_read_twice(spark: SparkSession, folder: Path) -> None:
+    live = live_of(spark, folder)
+    for frame in (live.where("page < 3").union(live.where("page >= 3")), live.union(live_of(spark, folder))):
+        with pytest.raises(ConfigurationError, match="one stream is read twice"):
+            es.release_stream(frame, spec_of(folder))
+
+
+def test_headers_that_are_written_otherwise(spark: SparkSession, folder: Path) -> None:
+    (folder / "cells").mkdir()
+    (folder / "cells/0.csv").write_text("time,page\n0,1\n1,2\n")
+    (folder / "cells/1.csv").write_text('\n"Time","page"\n2,3\n2,33\n')
+    reader = spark.read.options(header=True, maxColumns=10**6, enforceSchema=False).schema("time long, page long")
+    spec = spec_of(folder)
+    es.release_batch(reader.csv(str(folder / "cells")), spec, batch="one", until=3)
+    assert assert_same(spec, in_one_process(spec, folder / "one", [(TABLE, 3)])) == 3 * 40
+    gone = reader.csv(str(folder / "cells"))
+    (folder / "cells/1.csv").unlink()
+    with pytest.raises(StateError, match="cannot look at"):
+        es.release_batch(gone, spec, batch="two", until=3)

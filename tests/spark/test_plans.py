@@ -323,7 +323,13 @@ def test_places_in_files_under_another_name(spark: SparkSession, folder: Path) -
 
 @pytest.mark.parametrize(
     "now",
-    ["cast('now' as timestamp)", "to_timestamp(' NOW ')", "to_date('today')", "cast(concat('n', 'ow') as timestamp)"],
+    [
+        "cast('now' as timestamp)",
+        "to_timestamp(' NOW ')",
+        "to_date('today')",
+        "cast(concat('n', 'ow') as timestamp)",
+        r"cast('\u0001now' as timestamp)",
+    ],
 )
 def test_names_of_now(spark: SparkSession, folder: Path, now: str) -> None:
     frame = events_of(spark, folder).where(f"second({now}) < 30")
@@ -351,6 +357,34 @@ def test_a_table_that_has_several_rows_for_an_event(spark: SparkSession, folder:
     most = "select time, page from events e where (select max(most) from limits l where l.page = e.page) > 0"
     es.release_batch(spark.sql(most), spec_of(folder), batch="one", until=3, look_up=tables)
     assert assert_same(spec_of(folder), in_one_process(spec_of(folder), folder / "one", [(TABLE, 3)])) == 3 * 40
+
+
+@pytest.mark.parametrize("name", ["_tmp_metadata_row_index", "_TMP_METADATA_ROW_INDEX"])
+def test_places_in_files_that_the_reader_fills_in(spark: SparkSession, folder: Path, name: str) -> None:
+    frame = spark.read.schema(f"time long, page long, {name} long").parquet(str(folder / "events"))
+    with pytest.raises(ConfigurationError, match="follows from other rows"):
+        es.release_batch(frame.where(f"{name} % 2 = 0"), spec_of(folder), batch="one", until=3)
+
+
+def test_groups_of_texts_that_differ(spark: SparkSession, folder: Path) -> None:
+    names = (
+        "select name collate utf8_lcase name, count(*) n from limits lateral view explode(array('a', 'A')) x as name"
+    )
+    spark.sql(f"{names} group by 1").createOrReplaceTempView("grouped")
+    frame = spark.sql("select e.* from events e join grouped g on g.n = e.page")
+    with pytest.raises(ConfigurationError, match="Aggregate"):
+        es.release_batch(frame, spec_of(folder), batch="one", until=3, look_up=[spark.table("limits")])
+
+
+def test_what_is_no_data_frame(spark: SparkSession, folder: Path) -> None:
+    given: Any = "events"
+    with pytest.raises(ConfigurationError, match="must be a data frame of Spark"):
+        es.release_batch(given, spec_of(folder), batch="one", until=3)
+    with pytest.raises(ConfigurationError, match="must be a data frame of Spark"):
+        es.release_stream(given, spec_of(folder))
+    spans = events_of(spark, folder).selectExpr("time", "make_interval(1) page")
+    with pytest.raises(ConfigurationError, match="a type that no query reads"):
+        es.release_batch(spans, spec_of(folder), batch="one", until=3)
 
 
 @pytest.mark.parametrize("table", ["limits", None])

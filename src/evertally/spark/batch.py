@@ -44,6 +44,7 @@ def release_batch(
     subquery: whatever is not in it are events. Those of later ticks wait; late ones enter the first tick that is not
     released. Returns what was closed: batch, opened, through, chain.
     """
+    check_frame(events)
     for name, said in (("batch", batch), ("snapshot", "none" if snapshot is None else snapshot)):
         if not isinstance(said, str) or not said:
             raise ConfigurationError(f"{name} must be a text that is not empty, the same for the same input")
@@ -99,6 +100,12 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
     )
 
 
+def check_frame(events: object) -> None:
+    """Refuses what is no data frame of Spark."""
+    if not hasattr(events, "isStreaming"):
+        raise ConfigurationError("the events must be a data frame of Spark: spark.read, spark.readStream, spark.table")
+
+
 def checked_plan(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFrame]) -> Plan:
     """Refuses a data frame without the columns of the spec, with types that they cannot have, whose rows follow from
     other rows, or are not the same when they are computed again."""
@@ -117,10 +124,12 @@ def checked_plan(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFram
     check_plan(plan)
     found_in_records = check_readers(plan, spec)
     for name in spec.columns():
-        kind = _arrow_type(known[name])
         try:
+            kind = _arrow_type(known[name])
             # A text is read as a cell of CSV is; but where records decide what is one, it is another type for all.
             (check_use if is_text(kind) and not found_in_records else check_type)(spec, name, kind)
+        except TypeError:
+            raise ConfigurationError(f"{spec.path.name}: column {name!r} has a type that no query reads") from None
         except BatchRefused as problem:
             raise ConfigurationError(f"{spec.path.name}: {problem}") from None
     return plan

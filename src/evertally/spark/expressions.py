@@ -20,6 +20,7 @@ _ALWAYS = {
     "CsvToStructs", "DateAddInterval", "DateAddYMInterval", "Encode", "FromUTCTimestamp", "MakeDTInterval",
     "MakeYMInterval", "MapConcat", "MapFromArrays", "MapFromEntries", "MicrosToTimestamp", "MillisToTimestamp",
     "RaiseError", "SecondsToTimestamp", "Sequence", "Slice", "StringDecode", "StringToMap", "StructsToCsv",
+    "StructsToXml",
     "SubtractDates", "SubtractTimestamps", "TimeAdd", "TimestampAdd", "TimestampAddInterval", "TimestampAddYMInterval",
     "ToBinary", "ToNumber", "ToUTCTimestamp", "TransformKeys", "TruncTimestamp", "UnBase64", "ValidateUTF8",
 }  # fmt: skip
@@ -34,6 +35,8 @@ _MUST_BE_CONSTANT = {
         ),
         slice(1, None),
     ),
+    **dict.fromkeys(("ArrayRepeat", "BinaryPad", "StringLPad", "StringRPad", "StringRepeat"), slice(1, 2)),  # how often
+    "StringSpace": slice(1),
     "CreateMap": slice(0, None, 2),
     "FormatString": slice(1),
 }  # fmt: skip
@@ -41,8 +44,18 @@ _MUST_BE_CONSTANT = {
 _BY_FORMAT = {"GetTimestamp", "ParseToDate", "ParseToTimestamp", "ToUnixTimestamp", "UnixTimestamp"}
 _GROUPS = {"RegExpExtract", "RegExpExtractAll"}
 _LATER = {"timestamp", "timestamp_ntz"}
-_NAMES_OF_NOW = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.I)
-_OF_ANY_ORDER = {"BoolAnd", "BoolOr", "Count", "Max", "Min", "Sum"}  # what adds up to the same however rows come
+_NAMES_OF_NOW = re.compile(r"[\x00-\x20]*(now|today|tomorrow|yesterday)\b", re.I)
+_OF_ANY_ORDER = {
+    "BitAndAgg",
+    "BitOrAgg",
+    "BitXorAgg",
+    "BoolAnd",
+    "BoolOr",
+    "Count",
+    "Max",
+    "Min",
+    "Sum",
+}  # what adds up to the same however rows come
 # Clocks say that they are deterministic, as within one query they are; encryption draws a nonce.
 _FICKLE = {
     "AesEncrypt", "CurrentBatchTimestamp", "CurrentDate", "CurrentTime", "CurrentTimestamp", "LocalTimestamp", "Now",
@@ -67,7 +80,7 @@ def _is_now(one: Any) -> bool:
     if _class(one) not in _BY_FORMAT | {"Cast"} or _type(one) not in _LATER | {"date"}:
         return False
     text = listed(one.children())[0]
-    return text.foldable() and _type(text) == "string" and bool(_NAMES_OF_NOW.match(str(text.eval(None) or "")))
+    return text.foldable() and _type(text) == "string" and bool(_NAMES_OF_NOW.match(_text(text)))
 
 
 def _goes_by_order(one: Any) -> bool:
@@ -121,9 +134,13 @@ def _raises(one: Any) -> bool:
         of_maps = kind == "ElementAt" and _type(parts[0]).startswith("map")
         if not of_maps and not all(part.foldable() for part in parts[_MUST_BE_CONSTANT[kind]]):
             return True
+    if kind == "FormatString" and re.search(r"%[^a-zA-Z%]*[cC]", _text(parts[0])):  # a letter by its number
+        return True
+    if kind == "RegExpReplace" and not _has_groups(*parts[1:3]):
+        return True
     if kind in _GROUPS and not _has_group(*parts[1:]):
         return True
-    if kind in _BY_FORMAT and len(parts) > 1 and _type(parts[0]) == "string":
+    if kind in _BY_FORMAT and len(parts) > 1 and _type(parts[0]).startswith("string"):
         return True
     if kind in ("JsonToStructs", "XmlToStructs") and (fails_fast(options_of(one.options())) or is_slow(_type(one))):
         return True
@@ -142,6 +159,8 @@ def _raises(one: Any) -> bool:
 def _cast_raises(old: str, new: str, cast: Any, mode: str | None) -> bool:
     if "interval" in old + new or old == "variant" or (old == "date" and new in _LATER):
         return True
+    if "<" in old and old != new and any(kind in old for kind in ("date", "timestamp", "variant")):  # within lists, ...
+        return True
     if {old, new} == _LATER:  # by the zone of the session, beyond the end
         return str(cast.timeZoneId().get()) != "UTC"
     lossless = bool(cast.canUpCast(cast.child().dataType(), cast.dataType())) or (old in _LATER and new == "date")
@@ -151,7 +170,17 @@ def _cast_raises(old: str, new: str, cast: Any, mode: str | None) -> bool:
 def _has_group(pattern: Any, group: Any) -> bool:
     """Whether a pattern has the group that is asked for; as far as Python reads it as Java does."""
     with suppress(Exception):
-        return bool(re.compile(str(pattern.eval(None))).groups >= int(group.eval(None)))
+        return bool(re.compile(_text(pattern)).groups >= int(group.eval(None)))
+    return False
+
+
+def _has_groups(pattern: Any, replacement: Any) -> bool:
+    """Whether a pattern has all groups that a replacement names."""
+    with suppress(Exception):
+        text = _text(replacement)
+        named = re.sub(r"\$\d", "", text)
+        groups = re.compile(_text(pattern)).groups
+        return not set(named) & set("$\\") and all(int(number) <= groups for number in re.findall(r"\$(\d)", text))
     return False
 
 
@@ -160,6 +189,11 @@ def _top_of(plan: Any) -> str:
     while _class(plan) in ("Project", "SubqueryAlias"):
         plan = plan.child()
     return _class(plan)
+
+
+def is_collated(one: Any) -> bool:
+    """Whether texts may be equal that differ."""
+    return "collate" in _type(one)
 
 
 def is_slow(kind: str) -> bool:
@@ -190,12 +224,16 @@ def _class(one: Any) -> str:
     return str(one.getClass().getSimpleName())
 
 
+def _text(constant: Any) -> str:
+    return str(constant.eval(None) or "")
+
+
 def _type(one: Any) -> str:
     return str(one.dataType().simpleString())
 
 
 def _name(one: Any) -> str:
-    return str(one.prettyName())
+    return str((one.aggregateFunction() if _class(one) == "AggregateExpression" else one).prettyName())
 
 
 def _said(one: Any, method: str) -> str | None:

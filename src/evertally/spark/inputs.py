@@ -11,7 +11,7 @@ from evertally.errors import ConfigurationError, StateError
 from evertally.spark.failures import withheld
 from evertally.spark.plans import CONSTANT, Plan, Step
 from evertally.spark.root import Log, Record
-from evertally.spark.sources import files_of, listing, path_of
+from evertally.spark.sources import files_of, identities, listing, path_of
 
 
 def input_of(plan: Plan, snapshot: str | None) -> Record:
@@ -27,6 +27,9 @@ def input_of(plan: Plan, snapshot: str | None) -> Record:
         )
     _check_listed(plan.events + plan.tables)
     found = {part: [told(name, snapshot) for name in names] for part, names in (("files", own), ("beside", beside))}
+    # A table of a catalog is told by its version. Its files are named: they may be counted, or looked up, elsewhere.
+    found["of tables"] = _of_catalogs(plan.events)
+    found["beside"] += _of_catalogs(plan.tables)
     if not own and snapshot is None:
         raise ConfigurationError(
             "this data frame has no files, and no row: say what it holds with snapshot=..., a text that changes when "
@@ -68,6 +71,13 @@ def _files(sources: list[Step]) -> tuple[list[str], list[str]]:
     return sorted(names), loose
 
 
+def _of_catalogs(sources: list[Step]) -> list[list[Any]]:
+    with withheld("the input"):
+        return [
+            [name] for name in sorted({name for step in sources if files_of(step) is None for name in identities(step)})
+        ]
+
+
 def tables_of(plan: Plan) -> list[list[Any]]:
     """What the tables of a live stream are told by; of those that lie in no files, nothing."""
     _check_listed(plan.tables)
@@ -78,13 +88,14 @@ def tables_of(plan: Plan) -> list[list[Any]]:
 
 def counted_again(now: Record, before: Record, batch: object) -> str | None:
     """Why an input must not be counted, after that of an earlier batch; None if it may."""
-    if twice := _names(before, "files", "snapshot") & _names(now, "files", "snapshot"):
+    twice = _names(before, "files", "snapshot") & _names(now, "files", "snapshot", "of tables")
+    if twice := twice | _names(before, "of tables") & _names(now, "files"):
         return (
             f"{min(twice)} was counted already, in batch {batch!r}: its events would count twice. Give a batch what is "
             "new, and new files new names"
         )
-    looked_up = _names(before, "files") & _names(now, "beside") | _names(before, "beside") & _names(now, "files")
-    if looked_up:
+    counted = ("files", "of tables")
+    if looked_up := _names(before, *counted) & _names(now, "beside") | _names(before, "beside") & _names(now, *counted):
         return (
             f"{min(looked_up)} holds events, and events are looked up in it, here or in batch {batch!r}: one event "
             "more would change others. Look events up in something else"

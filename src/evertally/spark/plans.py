@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evertally.errors import ConfigurationError
-from evertally.spark.expressions import fickle, listed, raising, unseen
+from evertally.spark.expressions import fickle, is_collated, listed, raising, unseen
 from evertally.spark.failures import withheld
 from evertally.spark.sources import identities, is_below, is_cached, names_twice, rows_of_unknown_making
 
@@ -191,7 +191,12 @@ def _of_others(plan: Plan) -> str | None:
 
 
 def _has_place_in_file(columns: Any) -> bool:
-    return "_metadata#" in columns.mkString(" ") and any(  # else a thousand columns are not asked
+    """Whether a column says where in its file a row lies: that follows from those before it. Columns of the second name
+    Spark fills in whoever asks for them."""
+    names = str(columns.mkString(" ")).lower()  # a thousand columns are not asked one by one
+    if "_tmp_metadata" in names:
+        return True
+    return "_metadata#" in names and any(
         one.metadata().contains("__file_source_metadata_col") for one in listed(columns)
     )
 
@@ -205,8 +210,10 @@ def _is_by_rows(step: Step) -> bool:
         keys = {one.exprId().id() for one in listed(step.node.keys())} if step.kind == "Deduplicate" else None
         every = keys is None or keys == set(step.ids())  # a key may be named twice
         # Of texts that are equal by a collation, which one is kept follows from the order of rows.
-        return every and not any("collate" in one.dataType().simpleString() for one in listed(step.node.output()))
+        return every and not any(map(is_collated, listed(step.node.output())))
     if step.is_source and _has_place_in_file(step.node.output()):
+        return False
+    if step.kind == "Aggregate" and any(is_collated(key) for key in listed(step.node.groupingExpressions())):
         return False
     return step.kind in _BY_ROWS | _SOURCES or (step.kind in _OF_TABLES and not step.of_events)
 

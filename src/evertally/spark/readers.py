@@ -6,12 +6,12 @@ one says `n/a` and the others `007`, all of them are texts, and without it they 
 
 from __future__ import annotations
 
-import codecs
+import csv
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evertally.errors import ConfigurationError
+from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.spec import StreamSpec
 from evertally.spark.expressions import fails_fast, is_slow, listed, options_of
 from evertally.spark.failures import withheld
@@ -22,7 +22,7 @@ _LOOK = ("json",)  # at the records, unless it is given a schema
 _TEXTS = ("json", "csv")
 _CENTURY = 36_500  # days
 _MANY = 1_000_000  # cells
-_LONGEST_HEADER = 2**20  # bytes
+_LONGEST_HEADER = 2**20  # letters
 _PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 _LEAVE_OUT = ("ignoreCorruptFiles", "ignoreMissingFiles")
 _REBASE = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.avro.datetimeRebaseModeInRead")
@@ -45,7 +45,9 @@ def check_readers(plan: Plan, spec: StreamSpec) -> bool:
         refused = [words for rule, words in _RULES if any(rule(step, given) for step, given in sources)]
         unknown = [_format(step) for step in plan.events if _may_have_looked(step)]
         in_folders = _from_folders(plan, spec.columns())
-        others = [other for step, given in sources if _is_headed(step, given) and (other := _of_another_header(step))]
+        others = [
+            other for step, given in sources if _is_headed(step, given) and (other := _of_another_header(step, given))
+        ]
     refused += _of_session(plan)
     if refused:
         raise ConfigurationError(refused[0])
@@ -161,16 +163,27 @@ _RULES: tuple[tuple[Rule, str], ...] = (
 )
 
 
-def _of_another_header(step: Step) -> str | None:
+def _of_another_header(step: Step, options: Options) -> str | None:
     """The first file whose header is not that of the others; of this machine, and not compressed."""
     paths = [path for name in files_of(step) or [] if (path := path_of(name)) and not path.endswith(_PACKED)]
+    separator = options.get("sep", options.get("delimiter", ","))
     first = None
     for path in sorted(paths):
-        with open(path, "rb") as file:
-            line = file.readline(_LONGEST_HEADER).removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n")
-        if line and line != (first := first or line):
+        names = _header(path, separator)
+        if names and names != (first := first or names):
             return path
     return None
+
+
+def _header(path: str, separator: str) -> list[str]:
+    """The names in the first line of a file that is not blank, without regard to case, as Spark compares them."""
+    try:
+        with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
+            line = next((line for line in iter(lambda: file.readline(_LONGEST_HEADER), "") if line.strip()), "")
+    except OSError as error:
+        raise StateError(f"cannot look at {path}: {error.strerror}") from None
+    given = separator if len(separator) == 1 else ","
+    return [name.strip().casefold() for name in next(csv.reader([line.rstrip("\r\n")], delimiter=given), [])]
 
 
 def _names_cells(step: Step) -> bool:

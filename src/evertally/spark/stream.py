@@ -14,6 +14,7 @@ import time
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -21,17 +22,18 @@ from evertally.errors import ConfigurationError, EvertallyError, HorizonExceeded
 from evertally.runtime import load_spec
 from evertally.runtime.spec import StreamSpec
 from evertally.secret import Secret
-from evertally.spark.batch import checked_plan
+from evertally.spark.batch import check_frame, checked_plan
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import failure_of, silence_pyspark, withheld
 from evertally.spark.inputs import Known, tables_of, told
-from evertally.spark.plans import DISTINCT, Plan
+from evertally.spark.plans import CONSTANT, DISTINCT, Plan
 from evertally.spark.protections import check
 from evertally.spark.readers import reader_options
 from evertally.spark.reading import BEAT
 from evertally.spark.root import Log, Record, written
 from evertally.spark.running import numbered, run_rows
+from evertally.spark.sources import files_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,6 +57,7 @@ def release_stream(
     "wall" a tick closes in the first batch that was cut `grace` seconds after its end. `look_up` names the data
     frames in which events are looked up.
     """
+    check_frame(events)
     settled = load_spec(spec)
     protections = check(events.sparkSession, accept).as_dict()
     plan = check_stream(events, settled, look_up)
@@ -340,6 +343,21 @@ def check_stream(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFram
         names = {step.kind for step in steps}
         keeping = sorted(step.kind for step in steps if step.kind in DISTINCT and step.of_events)
         options = {name: value for step in steps for name, value in reader_options(step).items()}
+    if any(step.kind not in CONSTANT and files_of(step) is None for step in plan.tables):
+        raise ConfigurationError(
+            "what a stream looks events up in must be files, read by their place: of a table of a catalog, or rows in "
+            "memory, nobody could tell whether they are the same when a batch is tried again"
+        )
+    live = [(step, reader_options(step).get("path")) for step in plan.events]
+    with withheld("the plan"):
+        twice = any(
+            one.node.sameResult(other.node) or (path is not None and path == same)
+            for (one, path), (other, same) in combinations(live, 2)
+        )
+    if twice:
+        raise ConfigurationError(
+            "one stream is read twice (union): each of its events would come twice. Choose events in one filter"
+        )
     if "EventTimeWatermark" in names:
         raise ConfigurationError(
             "take withWatermark away: it is the largest time stamp of the data, and one event would close ticks for "
