@@ -45,17 +45,10 @@ _BY_FORMAT = {"GetTimestamp", "ParseToDate", "ParseToTimestamp", "ToUnixTimestam
 _GROUPS = {"RegExpExtract", "RegExpExtractAll"}
 _LATER = {"timestamp", "timestamp_ntz"}
 _NAMES_OF_NOW = re.compile(r"[\x00-\x20]*(now|today|tomorrow|yesterday)\b", re.I)
+# What adds up to the same however rows come.
 _OF_ANY_ORDER = {
-    "BitAndAgg",
-    "BitOrAgg",
-    "BitXorAgg",
-    "BoolAnd",
-    "BoolOr",
-    "Count",
-    "Max",
-    "Min",
-    "Sum",
-}  # what adds up to the same however rows come
+    "BitAndAgg", "BitOrAgg", "BitXorAgg", "BoolAnd", "BoolOr", "Count", "Max", "Min", "Sum",
+}  # fmt: skip
 # Clocks say that they are deterministic, as within one query they are; encryption draws a nonce.
 _FICKLE = {
     "AesEncrypt", "CurrentBatchTimestamp", "CurrentDate", "CurrentTime", "CurrentTimestamp", "LocalTimestamp", "Now",
