@@ -20,9 +20,9 @@ _ALWAYS = {
     "CsvToStructs", "DateAddInterval", "DateAddYMInterval", "Encode", "FromUTCTimestamp", "MakeDTInterval",
     "MakeYMInterval", "MapConcat", "MapFromArrays", "MapFromEntries", "MicrosToTimestamp", "MillisToTimestamp",
     "RaiseError", "SecondsToTimestamp", "Sequence", "Slice", "StringDecode", "StringToMap", "StructsToCsv",
-    "StructsToXml",
-    "SubtractDates", "SubtractTimestamps", "TimeAdd", "TimestampAdd", "TimestampAddInterval", "TimestampAddYMInterval",
-    "ToBinary", "ToNumber", "ToUTCTimestamp", "TransformKeys", "TruncTimestamp", "UnBase64", "ValidateUTF8",
+    "StructsToXml", "SubtractDates", "SubtractTimestamps", "TimeAdd", "TimestampAdd", "TimestampAddInterval",
+    "TimestampAddYMInterval", "ToBinary", "ToNumber", "ToUTCTimestamp", "TransformKeys", "TruncTimestamp", "UnBase64",
+    "ValidateUTF8",
 }  # fmt: skip
 _OWN_FORMATS = ("Hll", "Kll", "ST_", "Theta", "Tuple", "Vector", "XPath")  # which a record need not have
 # Those that raise for some formats, patterns, places, ...: arguments that must be constant.
