@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-# Expressions that raise for some values, whatever the mode; found by calling all of Spark's own with extreme ones.
-# Others say so themselves.
+# Expressions that raise for some values, whatever the mode; found by calling nearly all of Spark's own with extreme
+# ones. Others say so themselves.
 _ALWAYS = {
     "AddMonths", "AesDecrypt", "ArrayInsert", "ArraySort", "AssertNotNull", "BitwiseGet", "ConvertTimezone",
     "CsvToStructs", "DateAddInterval", "DateAddYMInterval", "Encode", "FromUTCTimestamp", "MakeDTInterval",
