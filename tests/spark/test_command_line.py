@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from apart import path_of_tests
 from one_process import assert_same, in_one_process
 
 from evertally.cli import spark as commands
 from evertally.errors import ConfigurationError
+from evertally.spark.scanning import scan_of
 from streams import write
 from waiting import PATIENCE
 
@@ -61,6 +63,12 @@ def test_a_folder_without_events(
         commands.run_batch(spec, str(tmp_path / "empty"), "parquet", None, "2", None)
 
 
+def test_folders_of_parquet_are_read_by_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """Any option that is more than a place would leave them to Spark."""
+    pq.write_table(TABLE, tmp_path / "0.parquet")
+    assert scan_of(commands._loaded(spark, "parquet", str(tmp_path)), ["time", "page"]) is not None
+
+
 def test_json_is_read_with_the_declared_types(
     spark: SparkSession, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,7 +77,7 @@ def test_json_is_read_with_the_declared_types(
     spec.write_text(spec.read_text() + '\n[events]\ntime = "integer"\npage = "integer"\n')
     (tmp_path / "events").mkdir()
     records = ['{"time": 0.0, "page": 1}', '{"time": "1", "page": 2}', '{"page": 3, "time": 1e0}']
-    records.append('{"time": 1, "page": "x"}')
+    records += ["", " ", '{"time": 1, "page": "x"}']
     (tmp_path / "events/a.json").write_text("\n".join([*records, "{"]))
     commands.run_batch(spec, str(tmp_path / "events"), "json", None, "2", None)
     assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 2)])) == 80

@@ -72,7 +72,7 @@ def run_stream(
     def run(spark: Any) -> str:
         spec = load_spec(spec_file)
         known = _loaded(spark, kind, folder).schema
-        live = _reader(spark.readStream, kind)
+        live = _reader(spark.readStream, kind).option("maxFileAge", "100000d")  # Spark would pass over old files
         events = _parsed((live if kind == "json" else live.schema(known)).load(folder), spec, kind)
         with es.release_stream(events, spec_file, every=every) as live:
             if live.spec.clock.close == "wall":
@@ -144,7 +144,7 @@ def _reader(reader: Any, kind: str) -> Any:
     made = reader.format("text" if kind == "json" else kind)
     for name, value in (_OF_CSV if kind == "csv" else {}).items():
         made = made.option(name, value)
-    return made.option("maxFileAge", "100000d")
+    return made
 
 
 def _parsed(lines: Any, spec: StreamSpec, kind: str) -> Any:
@@ -157,4 +157,5 @@ def _parsed(lines: Any, spec: StreamSpec, kind: str) -> Any:
     from pyspark.sql.functions import from_json
 
     shape = ", ".join(f"`{name}` {_TYPES[declared]}" for name, declared in spec.events.items())
+    lines = lines.where("trim(value) != ''")  # a blank line is no record
     return lines.select(from_json("value", shape).alias("record")).select("record.*")

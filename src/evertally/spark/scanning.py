@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+from evertally.spark.expressions import options_of
 from evertally.spark.parquet_files import Scan, arrow_type, cut, row_groups
 from evertally.spark.sources import is_data
 
@@ -101,8 +102,7 @@ def _relation(plan: Any) -> Any:
     classes = [part.getClass().getName() for part in parts]
     if classes != [f"{_SOURCES}.parquet.ParquetFileFormat", f"{_SOURCES}.InMemoryFileIndex"]:
         return None
-    options = relation.options().keys().toSeq()
-    said = {options.apply(place).lower() for place in range(options.size())}
+    said = options_of(relation.options()).keys()
     plain = relation.partitionSchema().size() == 0 and not relation.bucketSpec().isDefined() and said <= _WHICH_FILES
     return relation if plain else None
 

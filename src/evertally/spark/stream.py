@@ -348,8 +348,8 @@ def check_stream(events: DataFrame, spec: StreamSpec, look_up: Sequence[DataFram
             "what a stream looks events up in must be files, read by their place: of a table of a catalog, or rows in "
             "memory, nobody could tell whether they are the same when a batch is tried again"
         )
-    live = [(step, reader_options(step).get("path")) for step in plan.events]
     with withheld("the plan"):
+        live = [(step, reader_options(step).get("path")) for step in plan.events]
         twice = any(
             one.node.sameResult(other.node) or (path is not None and path == same)
             for (one, path), (other, same) in combinations(live, 2)
